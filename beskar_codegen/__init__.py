@@ -1,0 +1,1 @@
+"""Static checks and code generation for Beskar Jobs handlers."""
