@@ -46,6 +46,10 @@ def _exception_names(exceptions: ExceptionNames) -> tuple[str, ...]:
     return tuple(exception_name(exception) for exception in exceptions)
 
 
+def _clamped(jitter: float) -> float:
+    return min(1.0, max(0.0, float(jitter)))
+
+
 @attrs.frozen
 class Retry:
     """How often and when a failed job is tried again.
@@ -63,7 +67,7 @@ class Retry:
 
     max_retries: int
     delays: tuple[float, ...] = attrs.field(default=(0.0,), converter=_delays)
-    jitter: float = attrs.field(default=0.0, converter=lambda value: min(1.0, max(0.0, float(value))))
+    jitter: float = attrs.field(default=0.0, converter=_clamped)
     retry_on: tuple[str, ...] = attrs.field(default=(), converter=_exception_names)
     give_up_on: tuple[str, ...] = attrs.field(default=(), converter=_exception_names)
 
