@@ -12,7 +12,7 @@ from typing import Final
 from beskar_jobs.model.errors import InvalidValue
 
 MAX_NAME_BYTES: Final = 200
-"""Longest name in UTF-8 bytes. Topics carry up to two names, and a topic may not pass 65,535 bytes; this is far below."""
+"""Longest name in UTF-8 bytes. Topics carry up to two names and end at 65,535 bytes."""
 
 _FORBIDDEN: Final = re.compile(r"[+#/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
