@@ -1,0 +1,83 @@
+# Everything a newcomer needs, from a bare Debian machine with Python 3.11 or newer, pip, and apt for the services.
+# A target sets up what it needs in .venv and remembers it in stamp files, so that the second run starts at once.
+# Another interpreter: `make test PYTHON=python3.13` (remove .venv first, or name another with VENV=...).
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# Debian keeps daemons in sbin, which is not on every user's PATH.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench clean
+
+help: ## this list
+	@echo "Beskar Jobs. Targets:"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: $(STAMPS)/demo ## make thumbnails of real photographs on two workers, and kill one of them half-way
+	$(BIN)/python -m examples.media.demo
+
+test: $(STAMPS)/test mosquitto ## run all tests, against real brokers and databases
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+check: $(STAMPS)/check ## format, lint, types (mypy and pyright), borders between the parts, manners of the source
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python tools/check_source.py
+
+format: $(STAMPS)/check ## put the source into the form that `make check` asks for
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMPS)/bench mosquitto redis-server ## measure latency and throughput, beside other job systems
+	$(BIN)/python -m bench
+
+clean: ## remove the environment and all that the tools have left
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .demo .bench build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment ------------------------------------------------------------------------------------------------
+
+# pip 25.1 is the first that knows dependency groups, and Debian's is older: so pip comes first.
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "$(PYTHON) is older than Python 3.11; name a newer one: make PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	    || { echo "$(PYTHON) has no venv module: $(SUDO) apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@mkdir -p $(STAMPS) && touch $@
+
+INSTALL = $(BIN)/python -m pip install --quiet --editable '.[$(1)]' $(foreach group,$(2),--group $(group))
+
+$(STAMPS)/demo: $(STAMPS)/venv pyproject.toml
+	$(call INSTALL,embedded,examples)
+	@touch $@
+
+$(STAMPS)/test: $(STAMPS)/venv pyproject.toml
+	$(call INSTALL,embedded,test)
+	@touch $@
+
+# The type checkers follow the imports of tests and examples too.
+$(STAMPS)/check: $(STAMPS)/venv pyproject.toml
+	$(call INSTALL,embedded,check test examples)
+	@touch $@
+
+$(STAMPS)/bench: $(STAMPS)/venv pyproject.toml
+	$(call INSTALL,embedded,bench examples)
+	@touch $@
+
+# --- services: only their programs; tests start them themselves, on ports of their own --------------------------------
+
+.PHONY: mosquitto redis-server
+mosquitto redis-server:
+	@command -v $@ >/dev/null || PATH="$$PATH" SUDO="$(SUDO)" tools/apt_install.sh $@
