@@ -4,8 +4,8 @@ The envelopes are msgspec structs rather than attrs classes: decoding checks typ
 microsecond an item, against ten), and :class:`msgspec.Raw` carries a user's arguments and results through scheduler and
 broker verbatim, without parsing what only the two ends need to understand.
 
-Versioning: ``v`` is the version of the protocol, raised when a reader of the old one would go wrong. New optional fields
-do not raise it; readers ignore fields that they do not know.
+Versioning: ``v`` is the version of the protocol, raised when a reader of the old one would go wrong. New optional
+fields do not raise it; readers ignore fields that they do not know.
 """
 
 from __future__ import annotations

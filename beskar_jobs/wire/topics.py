@@ -19,8 +19,8 @@ topic                              from -> to                 what
 ``status/{jobId}``                 scheduler -> all, retained the last state of a job
 =================================  =========================  ==================================================
 
-Events go by worker, not by job (``events/{jobId}/...``): one form for one event and for hundreds, and a broker's ACL can
-hold each worker to its own topic. ``clients/{clientId}/updates`` spares a client that awaits thousands of results one
+Events go by worker, not by job (``events/{jobId}/...``): one form for one event and for hundreds, and a broker's ACL
+can hold each worker to its own topic. ``clients/{clientId}/updates`` spares a client that awaits thousands of results one
 subscription for each.
 """
 
