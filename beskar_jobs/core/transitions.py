@@ -166,7 +166,7 @@ def _back_to_queue(job: Job, event: Event, reason: str, now: datetime, **changes
 
 
 def succeed(job: Job, fence: int, result: bytes, now: datetime) -> Transition:
-    """The handler ended well – also if its cancellation had been requested."""
+    """The handler ended well - also if its cancellation had been requested."""
     _check_fence(job, fence)
     return _move(
         job, Event.SUCCEED, now, worker=None, finished_at=now, result=result, failure=None, waiting_for=None, reason=""
