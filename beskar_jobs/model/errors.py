@@ -66,6 +66,10 @@ class OutboundQueueFull(TransportError):
     """The broker is away, and the bounded queue for what is to be sent is full."""
 
 
+class PublishRefused(TransportError):
+    """The broker refuses a message: larger than it accepts, or not allowed on its topic."""
+
+
 class SubscriptionRefused(TransportError):
     """The broker refused a topic filter."""
 

@@ -1,0 +1,548 @@
+"""One MQTT 5 connection, from dialling to its end, made by paho and driven from asyncio.
+
+A connection is used once: every attempt has a paho client of its own, so that nothing of an earlier one (Will, packet
+identifiers, half a packet) is left in it. What can block (name lookup, TCP connect, TLS handshake, WebSocket upgrade)
+runs in a thread of its own, which is left behind when the time is up; the rest runs on the event loop, through paho's
+API for foreign loops. Writing happens once per turn of the loop, however many messages were published in it.
+
+Failure modes. Whatever ends the connection (the peer closes, a reset, malformed bytes, a ping without answer for the
+keep-alive time, a DISCONNECT from the broker) ends in one call of ``lost``, with the reason in words. After
+``disconnect`` or ``abort`` it is never called. paho pings on its own also when idle, as a timer drives it; bytes that
+lie unread are read before it judges the peer dead, so that a loop that was held up does not blame the broker.
+
+Packet identifiers: paho numbers SUBSCRIBE and UNSUBSCRIBE from 1 up, the fast path PUBLISH from 32768 up, so the two
+do not meet before the 32768th subscription of one connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from beskar_jobs.model.errors import PublishRefused, TransportError
+from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportOptions
+from beskar_jobs.transport.outbox import Entry
+from beskar_jobs.transport.packet_socket import FastClient, PacketSocket, pending_bytes
+from beskar_jobs.transport.publish_codec import (
+    PUBACK,
+    PUBLISH,
+    MalformedPacket,
+    PacketSplitter,
+    decode_puback,
+    decode_publish,
+    encode_puback,
+    encode_publish,
+)
+from beskar_jobs.transport.urls import BrokerUrl
+
+logger = logging.getLogger(__name__)
+
+MAX_INBOUND: Final = 64 * 1024 * 1024
+"""Bytes; a packet larger than this is not accepted. Said in CONNECT, so that the broker does not send it."""
+
+_WINDOW: Final = 16_384  # QoS 1 messages on their way at most, if the broker does not ask for fewer
+_ROOM: Final = 1024 * 1024  # bytes not taken by the kernel yet, past which messages wait in the outbox instead
+_FIRST_ID: Final = 32_768
+_LAST_ID: Final = 65_535
+
+# Section 3.2.2.2: refusals that trying again does not change.
+_FINAL_REFUSALS: Final = frozenset({0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C})
+
+
+class ConnectFailed(TransportError):
+    """No connection this time. *final*: nor the next time, as long as nobody changes something."""
+
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.final = final
+
+
+class ConnectionLost(TransportError):
+    """The connection ended while an answer was awaited."""
+
+
+class ConnectionEvents(Protocol):
+    """What a connection tells its owner, always on the event loop."""
+
+    def received(self, message: InboundMessage) -> None: ...
+
+    def acknowledged(self, entry: Entry, error: TransportError | None) -> None:
+        """The broker has *entry*; or it refused it for good."""
+
+    def roomy(self) -> None:
+        """All that was written is with the kernel."""
+
+    def lost(self, reason: str) -> None:
+        """It has ended, and not by this side's will; once."""
+
+
+class Connection:
+    """See the module. Entries at QoS 1 stay in ``unacknowledged``, in order, until the broker has them."""
+
+    def __init__(
+        self,
+        url: BrokerUrl,
+        options: TransportOptions,
+        tls: ssl.SSLContext | None,
+        will: OutboundMessage | None,
+        events: ConnectionEvents,
+        *,
+        fast: bool,
+    ) -> None:
+        self._url = url
+        self._options = options
+        self._events = events
+        self._loop = asyncio.get_running_loop()
+        self._client = _make_client(url, options, tls, will, fast=fast)
+        self._client.on_connect = self._on_connect
+        self._client.on_disconnect = self._on_disconnect
+        self._client.on_message = self._on_message
+        self._client.on_publish = self._on_publish
+        self._client.on_subscribe = self._on_subscribe
+        self._client.on_unsubscribe = self._on_unsubscribe
+        self._client.on_socket_close = self._on_socket_close
+        self._client.on_socket_register_write = self._on_register_write
+        self._fast: PacketSocket | None = None
+        self._splitter = PacketSplitter(MAX_INBOUND)
+        self._file = -1
+        self._timer: asyncio.TimerHandle | None = None
+        self._flush_due = False
+        self._given = 0  # bytes given to paho since it last had nothing to write; the fast path counts exactly
+        self._connack: asyncio.Future[None] = self._loop.create_future()
+        self._answers: dict[int, asyncio.Future[Sequence[int]]] = {}
+        self._window = _WINDOW
+        self._max_packet = MAX_INBOUND * 4
+        self._next_id = _FIRST_ID
+        self._ended = False
+        self._quiet = True  # until the broker has accepted, a failure is the answer of connect(), not an event
+        self.unacknowledged: dict[int, Entry] = {}
+
+    # -- connecting
+
+    async def dial(self, timeout: float) -> None:
+        """Reach the broker: TCP, TLS, WebSocket. Nothing of MQTT has been sent when it fails.
+
+        Raises:
+            ConnectFailed: within *timeout* seconds.
+        """
+        dialled: asyncio.Future[None] = self._loop.create_future()
+
+        def report(error: BaseException | None) -> None:
+            if dialled.done():  # nobody waits any more
+                self._close_socket()
+            elif error is None:
+                dialled.set_result(None)
+            else:
+                dialled.set_exception(error)
+
+        def run() -> None:
+            error: BaseException | None = None
+            try:
+                self._client.connect_timeout = timeout
+                self._client.connect(
+                    self._url.path if self._url.is_unix else self._url.host,
+                    self._url.port or 1,
+                    keepalive=self._options.keep_alive,
+                    clean_start=True,
+                    properties=_connect_properties(),
+                )
+            except (OSError, ValueError) as failure:
+                error = failure
+            try:
+                self._loop.call_soon_threadsafe(report, error)
+            except RuntimeError:  # the loop is closed, so nobody waits any more
+                self._close_socket()
+
+        threading.Thread(target=run, name="beskar-mqtt-connect", daemon=True).start()
+        try:
+            async with asyncio.timeout(timeout):
+                await dialled
+        except TimeoutError as error:
+            raise ConnectFailed(str(error) or f"no connection within {timeout:.1f} s") from None
+        except ssl.SSLCertVerificationError as error:
+            text = f"the broker's certificate is not trusted ({error.verify_message}); is ca_file right?"
+            raise ConnectFailed(text, final=True) from error
+        except (OSError, ValueError) as error:
+            raise ConnectFailed(str(error) or type(error).__name__) from error
+        finally:
+            dialled.cancel()
+
+    async def handshake(self, timeout: float) -> None:
+        """CONNECT, and the broker's answer.
+
+        Raises:
+            ConnectFailed: within *timeout* seconds.
+        """
+        sock = self._client.socket()
+        if sock is None or self._ended:
+            self._close_socket()
+            raise ConnectFailed("closed before the handshake")
+        self._fast = sock if isinstance(sock, PacketSocket) else None
+        self._file = sock.fileno()
+        if not self._url.is_unix:
+            _no_delay(self._file)
+        self._loop.add_reader(self._file, self._on_readable)
+        self._tick()
+        self._flush()
+        try:
+            async with asyncio.timeout(timeout):
+                await self._connack
+        except TimeoutError:
+            raise ConnectFailed(f"the broker did not answer CONNECT within {timeout:.1f} s") from None
+        self._quiet = False
+
+    def _on_connect(
+        self, _client: Any, _data: Any, _flags: Any, reason: ReasonCode, properties: Properties | None
+    ) -> None:
+        if self._connack.done():
+            return
+        if reason.is_failure:
+            text = f"the broker refused: {str(reason).lower()} (0x{reason.value:02x})"
+            self._connack.set_exception(ConnectFailed(text, final=reason.value in _FINAL_REFUSALS))
+            return
+        # Section 3.2.2.3: the limits of the broker, where it has some.
+        self._window = min(_WINDOW, getattr(properties, "ReceiveMaximum", _WINDOW))
+        self._max_packet = min(self._max_packet, getattr(properties, "MaximumPacketSize", self._max_packet))
+        self._connack.set_result(None)
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    # -- publishing
+
+    @property
+    def room(self) -> bool:
+        """Whether a message of QoS 0 can be handed over now."""
+        return (self._fast.buffered if self._fast is not None else self._given) < _ROOM
+
+    @property
+    def window_open(self) -> bool:
+        """Whether one of QoS 1 can."""
+        return len(self.unacknowledged) < self._window
+
+    @property
+    def drained(self) -> bool:
+        """Whether all that was handed over is with the kernel."""
+        return self._fast.buffered == 0 if self._fast is not None else not self._client.want_write()
+
+    def publish(self, entry: Entry) -> PublishRefused | None:
+        """Hand *entry* over; an error if the broker has said that it takes nothing as large."""
+        message = entry.message
+        if len(message.payload) + len(message.topic) + 16 > self._max_packet:
+            return PublishRefused(
+                f"the message to {message.topic!r} has {len(message.payload)} bytes, more than the "
+                f"{self._max_packet} that the broker accepts in a packet"
+            )
+        if self._fast is None:
+            self._publish_through_paho(entry)
+            return None
+        packet_id = 0
+        if message.qos:
+            packet_id = self._next_id
+            while packet_id in self.unacknowledged:
+                packet_id = packet_id + 1 if packet_id < _LAST_ID else _FIRST_ID
+            self._next_id = packet_id + 1 if packet_id < _LAST_ID else _FIRST_ID
+            self.unacknowledged[packet_id] = entry
+        self._fast.write(encode_publish(message, packet_id, again=entry.again))
+        self._flush_soon()
+        return None
+
+    def _publish_through_paho(self, entry: Entry) -> None:
+        message = entry.message
+        properties = _message_properties(message, PacketTypes.PUBLISH)
+        rc = MQTTErrorCode.MQTT_ERR_QUEUE_SIZE
+        while rc is MQTTErrorCode.MQTT_ERR_QUEUE_SIZE:  # the identifier it chose is still in use; it takes the next
+            info = self._client.publish(message.topic, message.payload, message.qos, message.retain, properties)
+            rc = info.rc
+        if message.qos:
+            self.unacknowledged[info.mid] = entry
+        self._given += len(message.payload) + len(message.topic) + 16
+
+    def _on_publish(self, _client: Any, _data: Any, packet_id: int, reason: ReasonCode, _properties: Any) -> None:
+        self._acknowledge(packet_id, reason.value)
+
+    def _acknowledge(self, packet_id: int, code: int) -> None:
+        entry = self.unacknowledged.pop(packet_id, None)
+        if entry is None:
+            return
+        error: TransportError | None = None
+        if code >= 0x80:
+            error = PublishRefused(f"the broker refused the message to {entry.message.topic!r}: {_puback_text(code)}")
+        self._events.acknowledged(entry, error)
+
+    # -- subscribing
+
+    async def subscribe(self, filters: Sequence[str]) -> Sequence[int]:
+        """The reason code for each filter; below 0x80 it was granted.
+
+        Raises:
+            ConnectionLost: before the answer came.
+        """
+        options = [(text, SubscribeOptions(qos=1)) for text in filters]
+        return await self._answer(*self._client.subscribe(options))
+
+    async def unsubscribe(self, filters: Sequence[str]) -> None:
+        await self._answer(*self._client.unsubscribe(list(filters)))
+
+    async def _answer(self, rc: MQTTErrorCode, packet_id: int | None) -> Sequence[int]:
+        if rc is not MQTTErrorCode.MQTT_ERR_SUCCESS or packet_id is None or self._ended:
+            raise ConnectionLost("the connection is gone")
+        answer: asyncio.Future[Sequence[int]] = self._loop.create_future()
+        self._answers[packet_id] = answer
+        return await answer
+
+    def _on_subscribe(
+        self, _client: Any, _data: Any, packet_id: int, reasons: list[ReasonCode], _properties: Any
+    ) -> None:
+        answer = self._answers.pop(packet_id, None)
+        if answer is not None and not answer.done():
+            answer.set_result([reason.value for reason in reasons])
+
+    def _on_unsubscribe(
+        self, client: Any, data: Any, packet_id: int, reasons: list[ReasonCode], properties: Any
+    ) -> None:
+        self._on_subscribe(client, data, packet_id, reasons, properties)
+
+    # -- the socket
+
+    def _on_readable(self) -> None:
+        try:
+            if self._fast is None:
+                self._client.loop_read()
+                while not self._ended and pending_bytes(self._client.socket()):
+                    self._client.loop_read()
+            else:
+                self._read_fast(self._fast)
+                while not self._ended and self._fast.pending():
+                    self._read_fast(self._fast)
+        except OSError as error:
+            self._end(f"{error.strerror or error}")
+        except MalformedPacket as error:
+            self._end(f"the broker sent {error}")
+
+    def _read_fast(self, sock: PacketSocket) -> None:
+        data = sock.read()
+        if data is None:
+            return
+        if not data:
+            self._end("the broker closed the connection")
+            return
+        for first, body, header in self._splitter.feed(data):
+            kind = first & 0xF0
+            if kind == PUBLISH:
+                message, packet_id = decode_publish(first, body)
+                self._events.received(message)
+                if self._ended:  # the listener aborted
+                    return
+                if packet_id:
+                    sock.write(encode_puback(packet_id))
+                    self._flush_soon()
+            elif kind == PUBACK:
+                self._acknowledge(*decode_puback(body))
+            else:
+                sock.give_to_paho(header + body)
+                self._client.loop_read()
+            if self._ended:
+                return
+
+    def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
+        properties = message.properties
+        self._events.received(
+            InboundMessage(
+                message.topic,
+                bytes(message.payload),
+                message.retain,
+                getattr(properties, "ResponseTopic", None),
+                getattr(properties, "CorrelationData", None),
+            )
+        )
+
+    def _on_register_write(self, _client: Any, _data: Any, _sock: Any) -> None:
+        if self._file >= 0:  # not in the dialling thread; handshake() flushes what that leaves
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if not self._flush_due:
+            self._flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        if self._ended:
+            return
+        try:
+            if self._client.want_write():
+                self._client.loop_write()
+            done = not self._client.want_write() if self._fast is None else self._fast.flush()
+        except OSError as error:
+            self._end(f"{error.strerror or error}")
+            return
+        if self._ended:
+            return
+        if done:
+            self._given = 0
+            self._loop.remove_writer(self._file)
+            self._events.roomy()
+        else:
+            self._loop.add_writer(self._file, self._flush)
+
+    def _tick(self) -> None:
+        """Let paho look after the keep-alive, a few times in each span of it."""
+        self._timer = self._loop.call_later(min(1.0, max(self._options.keep_alive, 1) / 4), self._tick)
+        if self._connack.done():
+            self._on_readable()
+        if not self._ended:
+            self._client.loop_misc()
+
+    # -- the end
+
+    def _on_disconnect(
+        self, _client: Any, _data: Any, flags: paho.DisconnectFlags, reason: ReasonCode, _properties: Any
+    ) -> None:
+        if flags.is_disconnect_packet_from_server:
+            self._end(f"the broker disconnected: {str(reason).lower()} (0x{reason.value:02x})")
+        elif str(reason) == "Keep alive timeout":
+            self._end(f"the broker did not answer a ping within {self._options.keep_alive} s")
+        else:
+            self._end(f"the connection was lost ({str(reason).lower()})")
+
+    def _end(self, reason: str) -> None:
+        if self._ended:
+            return
+        self._stop()
+        if not self._connack.done():
+            self._connack.set_exception(ConnectFailed(reason))
+        if not self._quiet:
+            self._events.lost(reason)
+
+    def _stop(self) -> None:
+        self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ConnectionLost("the connection was lost before the broker answered"))
+        self._answers.clear()
+        self._forget_file()
+        self._close_socket()
+
+    def disconnect(self) -> None:
+        """Say goodbye, so that the Will does not fire, and close."""
+        if self._ended:
+            return
+        self._quiet = True
+        self._client.disconnect()
+        with contextlib.suppress(OSError):
+            self._client.loop_write()
+        if not self._ended:
+            self._stop()
+        self._give_up_connack()
+
+    def abort(self) -> None:
+        """Close without a word, as a killed process does."""
+        if self._ended:
+            return
+        self._quiet = True
+        if self._fast is not None:
+            self._fast.discard()
+        self._stop()
+        self._give_up_connack()
+
+    def _give_up_connack(self) -> None:
+        if not self._connack.done():
+            self._connack.set_exception(ConnectFailed("closed by this side"))
+            self._connack.exception()  # nobody may be waiting for it
+
+    def _on_socket_close(self, _client: Any, _data: Any, _sock: Any) -> None:
+        self._forget_file()
+
+    def _forget_file(self) -> None:
+        if self._file >= 0:
+            self._loop.remove_reader(self._file)
+            self._loop.remove_writer(self._file)
+            self._file = -1
+
+    def _close_socket(self) -> None:
+        client = self._client
+        client.on_socket_close = client.on_socket_register_write = client.on_disconnect = None
+        sock = client.socket()
+        if sock is not None:
+            sock.close()
+
+
+def _make_client(
+    url: BrokerUrl,
+    options: TransportOptions,
+    tls: ssl.SSLContext | None,
+    will: OutboundMessage | None,
+    *,
+    fast: bool,
+) -> paho.Client:
+    client = (FastClient if fast else paho.Client)(
+        CallbackAPIVersion.VERSION2,
+        client_id=options.client_id,
+        protocol=MQTTProtocolVersion.MQTTv5,
+        transport="unix" if url.is_unix else "websockets" if url.is_websocket else "tcp",
+        reconnect_on_failure=False,
+    )
+    client.max_inflight_messages_set(0)
+    client.max_queued_messages_set(0)
+    username = options.username if options.username is not None else url.username
+    password = options.password if options.password is not None else url.password
+    if username is not None or password is not None:
+        client.username_pw_set(username or "", password)
+    if tls is not None:
+        client.tls_set_context(tls)
+    if url.is_websocket:
+        client.ws_set_options(path=url.path)
+    if will is not None:
+        properties = _message_properties(will, PacketTypes.WILLMESSAGE)
+        client.will_set(will.topic, will.payload, will.qos, will.retain, properties)
+    return client
+
+
+def _connect_properties() -> Properties:
+    properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # paho left it untyped
+    properties.MaximumPacketSize = MAX_INBOUND
+    return properties  # type: ignore[no-any-return]  # its attributes exist at run time only
+
+
+def _message_properties(message: OutboundMessage, kind: int) -> Properties | None:
+    if message.expiry is None and message.response_topic is None and message.correlation is None:
+        return None
+    properties: Any = Properties(kind)  # type: ignore[no-untyped-call]  # as above
+    if message.expiry is not None:
+        properties.MessageExpiryInterval = message.expiry
+    if message.response_topic is not None:
+        properties.ResponseTopic = message.response_topic
+    if message.correlation is not None:
+        properties.CorrelationData = message.correlation
+    return properties  # type: ignore[no-any-return]  # as above
+
+
+def _puback_text(code: int) -> str:
+    try:
+        return f"{str(ReasonCode(PacketTypes.PUBACK, identifier=code)).lower()} (0x{code:02x})"
+    except KeyError:
+        return f"0x{code:02x}"
+
+
+def _no_delay(file: int) -> None:
+    # paho hides the TCP socket below TLS and WebSocket; a duplicate of the descriptor reaches it all the same.
+    with socket.socket(fileno=os.dup(file)) as duplicate:
+        duplicate.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
