@@ -73,6 +73,9 @@ ALLOWED: Final[Mapping[Event, tuple[frozenset[JobStatus], JobStatus | None]]] = 
 }
 """Per event: the statuses it may find, and the one it leads to."""
 
+TIMED: Final = frozenset({WaitingFor.TIME, WaitingFor.RETRY})
+"""What a SCHEDULED job may wait for that comes by itself, at its ``due_at``."""
+
 
 @attrs.frozen
 class Transition:

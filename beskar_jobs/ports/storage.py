@@ -98,8 +98,8 @@ class JobStorage(Protocol):
         """SCHEDULED jobs that wait for ``time`` or ``retry`` with ``due_at <= now``, earliest first."""
         ...
 
-    async def next_due(self) -> datetime | None:
-        """The earliest ``due_at`` among the SCHEDULED jobs that wait for ``time`` or ``retry``."""
+    async def next_due(self, after: datetime | None = None) -> datetime | None:
+        """The earliest ``due_at`` (later than *after*, if given) of SCHEDULED jobs that wait for ``time`` or ``retry``."""
         ...
 
     async def active(self) -> Sequence[Job]:

@@ -1,0 +1,141 @@
+"""Workers come, go silent, die, return: what that means for the jobs they had.
+
+* A process that is lost (Will, deadline, or a newer process under its id) loses all its attempts at once.
+* A process that (re)appears is asked for a *report*: a heartbeat made after everything sent before it was seen. A
+  RUNNING job that the report does not show is lost; a DISPATCHED one is simply offered again.
+* An attempt that a heartbeat shows, and that is not the current one of its job, is abandoned.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from beskar_jobs.core import transitions
+from beskar_jobs.core.scheduling.dispatching import Dispatching
+from beskar_jobs.core.scheduling.records import Purpose, Question
+from beskar_jobs.core.scheduling.state import SchedulerState
+from beskar_jobs.core.workers import WorkerEntry
+from beskar_jobs.model.job import JobId, JobStatus, WorkerRef
+from beskar_jobs.model.presence import HeldAttempt, WorkerHeartbeat
+from beskar_jobs.ports.clock import Now
+from beskar_jobs.wire.messages import Attempt
+
+START_GRACE: Final = 6.0
+"""Seconds that workers have to show themselves after a scheduler's start before their jobs count as lost."""
+REPORT_TIMEOUT: Final = 2.0
+OVERSLEPT: Final = 1.0
+"""Seconds by which a deadline may be found passed. More than that, and it was this process that slept (a stopped
+process, a suspended host): heartbeats wait unread, and nobody is lost for it."""
+
+
+class Presence:
+    def __init__(self, state: SchedulerState, dispatching: Dispatching) -> None:
+        self._state = state
+        self._dispatching = dispatching
+        self._unseen: dict[WorkerRef, float] = {}
+        self._reports = 0
+        self._expected: dict[WorkerRef, tuple[str, float, set[HeldAttempt]]] = {}
+
+    def expect(self, now: Now) -> None:
+        """After a start: the workers that storage names have a while to show themselves."""
+        self._unseen = dict.fromkeys(self._state.ledger.worker_refs(), now.monotonic + START_GRACE)
+
+    def on_heartbeat(self, heartbeat: WorkerHeartbeat, now: Now) -> None:
+        change = self._state.workers.on_heartbeat(heartbeat, now.monotonic)
+        if change.lost is not None:
+            self._lost(change.lost, change.lost_reason, now)
+        if change.arrived is not None:
+            self._arrived(change.arrived, now)
+        entry = self._state.workers.find(WorkerRef(heartbeat.worker_id, heartbeat.incarnation))
+        if entry is not None and entry.heartbeat is heartbeat:
+            self._compare(entry, now)
+
+    def _arrived(self, entry: WorkerEntry, now: Now) -> None:
+        ref = entry.ref
+        self._unseen.pop(ref, None)
+        for other in self._state.ledger.worker_refs():
+            if other.worker_id == ref.worker_id and other != ref:
+                self._lost(other, "its worker was started anew", now)
+        self.ask_report(entry, now)
+        for tracked in self._state.ledger.with_worker(ref):
+            entry.held.add(tracked.job.id)
+            if tracked.job.status is JobStatus.DISPATCHED and tracked.claim_sent:
+                self._dispatching.offer(tracked.job, now)
+            if tracked.job.cancel_requested:
+                self._state.outbox.control(ref).cancel.append(Attempt(tracked.job.id, tracked.job.fence))
+
+    def ask_report(self, entry: WorkerEntry, now: Now) -> None:
+        """Have this worker show what it holds."""
+        running = {
+            HeldAttempt(tracked.job.id, tracked.job.fence)
+            for tracked in self._state.ledger.with_worker(entry.ref)
+            if tracked.job.status is JobStatus.RUNNING
+        }
+        self._reports += 1
+        token = f"report-{self._reports}-{now.monotonic:.3f}"
+        self._expected[entry.ref] = (token, now.monotonic + REPORT_TIMEOUT, running)
+        self._state.outbox.control(entry.ref).report = token
+
+    def ask_all_reports(self, now: Now) -> None:
+        """This scheduler was cut off: messages may have been lost both ways."""
+        for entry in self._state.workers.online():
+            self._arrived(entry, now)
+
+    def _compare(self, entry: WorkerEntry, now: Now) -> None:
+        """Hold what the heartbeat shows against what is in hand."""
+        ref = entry.ref
+        shown = set(entry.heartbeat.held)
+        expected = self._expected.get(ref)
+        if expected is not None:
+            token, deadline, running = expected
+            if entry.heartbeat.report == token:
+                del self._expected[ref]
+                for attempt in running - shown:
+                    self._lose(attempt.job_id, attempt.fence, ref, "its worker does not hold it any more", now)
+            elif now.monotonic >= deadline:
+                self.ask_report(entry, now)
+        for attempt in shown:
+            tracked = self._state.ledger.get(attempt.job_id)
+            if tracked is None:
+                self._state.questions.append(
+                    Question(Purpose.HELD, attempt.job_id, Attempt(attempt.job_id, attempt.fence), ref)
+                )
+            elif tracked.job.status.is_active:
+                self._dispatching.accepted(Attempt(attempt.job_id, attempt.fence), ref, now)
+
+    def advance(self, now: Now) -> None:
+        """Lose those whose time is over."""
+        deadline = self._state.workers.next_deadline()
+        if deadline is not None and now.monotonic - deadline > OVERSLEPT:
+            self._state.counters["overslept"] += 1
+            self._state.workers.renew_all(now.monotonic)
+            self._unseen = dict.fromkeys(self._unseen, now.monotonic + START_GRACE)
+            return
+        for ref in self._state.workers.expire(now.monotonic):
+            self._lost(ref, "its worker has gone silent", now)
+        for ref in [ref for ref, deadline in self._unseen.items() if deadline <= now.monotonic]:
+            del self._unseen[ref]
+            self._lost(ref, "its worker did not show itself", now)
+
+    def next_deadline(self) -> float | None:
+        deadlines = list(self._unseen.values())
+        if (workers := self._state.workers.next_deadline()) is not None:
+            deadlines.append(workers)
+        return min(deadlines, default=None)
+
+    def _lost(self, ref: WorkerRef, reason: str, now: Now) -> None:
+        self._unseen.pop(ref, None)
+        self._expected.pop(ref, None)
+        self._state.counters["workers lost"] += 1
+        for tracked in self._state.ledger.with_worker(ref):
+            self._lose(tracked.job.id, tracked.job.fence, ref, f"{reason} ({ref.worker_id})", now)
+
+    def _lose(self, job_id: JobId, fence: int, ref: WorkerRef, reason: str, now: Now) -> None:
+        tracked = self._state.ledger.get(job_id)
+        if tracked is None or tracked.job.fence != fence or tracked.job.worker != ref:
+            return
+        entry = self._state.workers.find(ref)
+        if entry is not None:
+            entry.held.discard(job_id)
+        self._state.counters["attempts lost"] += 1
+        self._state.ledger.write(transitions.lose(tracked.job, reason, now.wall))

@@ -1,0 +1,155 @@
+"""What the scheduler session keeps, and what it asks its shell to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import Enum
+
+import attrs
+
+from beskar_jobs.model.job import Job, JobId, WorkerRef
+from beskar_jobs.ports.storage import Change, Commit, Lane
+from beskar_jobs.wire.messages import Attempt, EnqueueException, Message
+from beskar_jobs.wire.views import Progress
+
+# -- commands to the shell ---------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Reply:
+    """Where to answer a request: its MQTT 5 response topic and correlation data."""
+
+    topic: str
+    correlation: bytes | None
+
+
+@attrs.frozen
+class Send:
+    """Publish *message*."""
+
+    topic: str
+    message: Message
+    response_topic: str | None = None
+    correlation: bytes | None = None
+
+
+@attrs.frozen
+class ReadLane:
+    """Read the first *limit* ready jobs of *lane*; answer with ``lane_loaded``."""
+
+    lane: Lane
+    limit: int
+
+
+@attrs.frozen
+class ReadDue:
+    """Read the jobs due at *now*, and when the next one after that is; answer with ``due_loaded``."""
+
+    now: datetime
+    limit: int
+
+
+class Purpose(Enum):
+    """Why a job is read from storage before a decision on it."""
+
+    CANCEL = "cancel"
+    LATE_END = "late end"
+    HELD = "held"
+    RESYNC = "resync"
+
+
+@attrs.frozen
+class Question:
+    """A decision that waits for the stored job."""
+
+    purpose: Purpose
+    job_id: JobId
+    attempt: Attempt | None = None
+    worker: WorkerRef | None = None
+    reply: Reply | None = None
+    reason: str = ""
+    tries: int = 0
+
+
+@attrs.frozen
+class ReadJobs:
+    """Read the jobs of these questions; answer with ``jobs_loaded``."""
+
+    questions: Sequence[Question]
+
+
+Read = ReadLane | ReadDue | ReadJobs
+
+# -- state -------------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Tracked:
+    """A job that is with a worker, or has a change under way.
+
+    Attributes:
+        job: as decided last; storage may not have it yet.
+        stored_version: the version that storage has.
+        claim_sent: its current claim has been sent.
+    """
+
+    job: Job
+    stored_version: int = 0
+    progress: Progress = attrs.field(factory=Progress)
+    claim_sent: bool = False
+
+
+@attrs.frozen
+class RefusedEnd:
+    """An end reported for an attempt that does not hold its job."""
+
+    attempt: Attempt
+    worker: WorkerRef
+
+
+@attrs.define(eq=False)
+class EnqueueRequest:
+    """An enqueue command under way: answered when all its inserts are committed."""
+
+    reply: Reply | None
+    watcher: str
+    exceptions: list[EnqueueException] = attrs.field(factory=list)
+    open_items: int = 0
+
+
+@attrs.frozen
+class Insert:
+    job: Job
+    request: EnqueueRequest
+    index: int
+
+
+@attrs.define(eq=False)
+class Write:
+    """Changes to one job that go to storage as one.
+
+    Attributes:
+        ends: attempts to acknowledge to their worker once this is committed.
+        cancels: cancel commands to answer then.
+    """
+
+    expected_version: int
+    job: Job
+    ends: list[tuple[WorkerRef, Attempt]] = attrs.field(factory=list)
+    cancels: list[Question] = attrs.field(factory=list)
+    is_due: bool = False
+
+
+@attrs.frozen
+class Batch:
+    """One transaction."""
+
+    inserts: Sequence[Insert]
+    writes: Sequence[Write]
+
+    def commit(self) -> Commit:
+        return Commit(
+            [insert.job for insert in self.inserts],
+            [Change(write.expected_version, write.job) for write in self.writes],
+        )

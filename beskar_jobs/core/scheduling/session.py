@@ -1,0 +1,314 @@
+"""The scheduler session: its parts put together, and the round trip to storage.
+
+The shell calls, in any order: an ``on_…`` method per message, ``advance`` when time has passed or something happened;
+then performs what has gathered: ``take_batch`` (one at a time, answered by ``committed``), ``take_reads`` (each
+answered by its ``…_loaded``), ``outbox.take`` and ``outbox.take_statuses``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+from beskar_jobs.core import transitions
+from beskar_jobs.core.scheduling.attempts import Attempts
+from beskar_jobs.core.scheduling.cancelling import Cancelling
+from beskar_jobs.core.scheduling.dispatching import Dispatching
+from beskar_jobs.core.scheduling.intake import spec_of
+from beskar_jobs.core.scheduling.outbox import Outbox
+from beskar_jobs.core.scheduling.presence import Presence
+from beskar_jobs.core.scheduling.records import (
+    Batch,
+    EnqueueRequest,
+    Insert,
+    Purpose,
+    Question,
+    Read,
+    ReadDue,
+    ReadJobs,
+    RefusedEnd,
+    Reply,
+    Write,
+)
+from beskar_jobs.core.scheduling.state import SchedulerState
+from beskar_jobs.model.errors import InvalidValue
+from beskar_jobs.model.job import Job, JobId, JobStatus
+from beskar_jobs.model.presence import WorkerHeartbeat
+from beskar_jobs.model.retry import NO_RETRY, Retry
+from beskar_jobs.ports.clock import Now
+from beskar_jobs.ports.storage import CommitOutcome, Lane
+from beskar_jobs.wire.messages import (
+    Attempt,
+    ClaimReply,
+    EnqueueCommand,
+    EnqueueException,
+    EnqueueReply,
+    EventBatch,
+    JobView,
+)
+from beskar_jobs.wire.topics import Topics
+from beskar_jobs.wire.views import NO_PROGRESS, job_view
+
+DUE_LIMIT: Final = 1_000
+"""Jobs that become due in one step at most; the rest follow in the next."""
+MAX_PENDING: Final = 200_000
+"""Changes that may wait for storage; beyond it, enqueue commands are turned away as busy."""
+
+
+class SchedulerSession:
+    """Decides; performs nothing.
+
+    Args:
+        dice: gives the jitter of a retry, in [-1, 1].
+        default_retry: the last rung of the retry policy.
+    """
+
+    def __init__(
+        self, scheduler_id: str, topics: Topics, dice: Callable[[], float], default_retry: Retry = NO_RETRY
+    ) -> None:
+        self.outbox = Outbox(scheduler_id, topics)
+        self._state = SchedulerState(self.outbox, dice, default_retry)
+        self._dispatching = Dispatching(self._state)
+        self._attempts = Attempts(self._state)
+        self._presence = Presence(self._state, self._dispatching)
+        self._cancelling = Cancelling(self._state)
+        self._due_under_way = 0
+
+    def load(
+        self,
+        *,
+        active: Sequence[Job],
+        lanes: Sequence[tuple[Lane, int]],
+        last_sequence: int,
+        next_due: datetime | None,
+        now: Now,
+    ) -> None:
+        """Start from what storage has."""
+        for job in active:
+            self._state.ledger.track(job).claim_sent = True  # it may have been, by the scheduler before this one
+        for lane, _ in lanes:
+            self._state.lanes.add_stored(lane)
+        self._state.last_sequence = last_sequence
+        self._state.next_due = next_due
+        self._presence.expect(now)
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def on_enqueue(self, command: EnqueueCommand, reply: Reply | None, now: Now) -> None:
+        if self._state.ledger.pending > MAX_PENDING:
+            self.outbox.reply(reply, EnqueueReply(error="the scheduler is behind with its storage", busy=True))
+            return
+        request = EnqueueRequest(reply, command.watcher)
+        for index, item in enumerate(command.items):
+            try:
+                spec = spec_of(item, self._state.last_sequence + 1, now.wall)
+            except InvalidValue as problem:
+                request.exceptions.append(EnqueueException(index, "rejected", str(problem)))
+                continue
+            self._state.last_sequence += 1
+            self._state.ledger.insert(transitions.new_job(spec, now.wall), request, index)
+        if not request.open_items:
+            self.outbox.reply(reply, EnqueueReply(exceptions=request.exceptions))
+
+    def on_claim_reply(self, message: ClaimReply, now: Now) -> None:
+        self._dispatching.on_claim_reply(message, now)
+
+    def on_events(self, message: EventBatch, now: Now) -> None:
+        self._attempts.on_events(message, now)
+
+    def on_heartbeat(self, heartbeat: WorkerHeartbeat, now: Now) -> None:
+        self._presence.on_heartbeat(heartbeat, now)
+
+    def on_cancel(self, job_id: JobId, reason: str, reply: Reply | None, now: Now) -> None:
+        self._cancelling.on_cancel(job_id, reason, reply, now)
+
+    def on_reconnected(self, now: Now) -> None:
+        """The connection to the broker is back after a loss."""
+        self._presence.ask_all_reports(now)
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    def advance(self, now: Now) -> None:
+        """Do what is due, and give free slots work. To be called after every event, or group of events."""
+        self._presence.advance(now)
+        self._dispatching.offer_again(now)
+        due = self._state.next_due
+        if due is not None and due <= now.wall and not self._due_under_way:
+            self._state.next_due = None
+            self._due_under_way = 1  # the reading itself
+            self._state.reads.append(ReadDue(now.wall, DUE_LIMIT))
+        self._dispatching.dispatch(now)
+
+    def next_deadline(self) -> float | None:
+        """Monotonic time at which ``advance`` has something to do, jobs' due times aside."""
+        deadlines = (self._presence.next_deadline(), self._dispatching.next_deadline())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    @property
+    def next_due(self) -> datetime | None:
+        """Wall time at which ``advance`` has a job to make ready."""
+        return None if self._due_under_way else self._state.next_due
+
+    # -- storage -------------------------------------------------------------------------------------------------------
+
+    def take_batch(self) -> Batch | None:
+        return self._state.ledger.take()
+
+    def committed(self, batch: Batch, outcome: CommitOutcome, now: Now) -> None:
+        """*batch* is in storage, but for what *outcome* refuses."""
+        for insert, existing in zip(batch.inserts, outcome.existing, strict=True):
+            self._inserted(insert, existing)
+        for write, applied in zip(batch.writes, outcome.applied, strict=True):
+            if write.is_due:
+                self._due_under_way -= 1
+            if applied:
+                self._written(write, now)
+            else:
+                self._refused(write, now)
+
+    def _inserted(self, insert: Insert, existing: Job | None) -> None:
+        request = insert.request
+        if existing is None:
+            if request.watcher:
+                self.outbox.watch(insert.job.id, request.watcher)
+            self._rest(insert.job)
+        elif _same_request(existing, insert.job):
+            request.exceptions.append(EnqueueException(insert.index, "exists"))
+            if request.watcher:
+                self._tell(existing, request.watcher)
+        else:
+            message = f"the job id {existing.id} is taken by another job ({existing.job_type}, {existing.status})"
+            request.exceptions.append(EnqueueException(insert.index, "rejected", message))
+        request.open_items -= 1
+        if not request.open_items:
+            self.outbox.reply(request.reply, EnqueueReply(exceptions=request.exceptions))
+
+    def _tell(self, job: Job, client_id: str) -> None:
+        if not job.status.is_terminal:
+            self.outbox.watch(job.id, client_id)
+        tracked = self._state.ledger.get(job.id)
+        self.outbox.tell(client_id, job, tracked.progress if tracked else NO_PROGRESS, self._state.waiting_for(job))
+
+    def _written(self, write: Write, now: Now) -> None:
+        job = write.job
+        for ref, attempt in write.ends:
+            self.outbox.control(ref).acknowledged.append(attempt)
+        self._cancelling.committed(write.cancels, job)
+        tracked = self._state.ledger.get(job.id)
+        if tracked is None:
+            return
+        tracked.stored_version = job.version
+        if tracked.job.version != job.version:
+            # Decided further meanwhile; what comes of it follows with its own commit. Only the world is told.
+            self.outbox.status(job, tracked.progress, self._state.waiting_for(job))
+        elif job.status is JobStatus.DISPATCHED and not tracked.claim_sent:
+            if job.cancel_requested:
+                self._release_slot(job)
+                self._state.ledger.write(transitions.not_held(job, job.fence, "cancelled", now.wall))
+                return
+            tracked.claim_sent = True
+            self._dispatching.offer(job, now)
+        elif job.status.is_active:
+            if job.cancel_requested and job.worker is not None:
+                self.outbox.control(job.worker).cancel.append(Attempt(job.id, job.fence))
+            self.outbox.status(job, tracked.progress)
+        else:
+            self._state.ledger.forget(job.id)
+            self._rest(job)
+
+    def _rest(self, job: Job) -> None:
+        """*job* stands in storage and is with nobody."""
+        if job.status is JobStatus.ENQUEUED:
+            self._state.lanes.push(job)
+        elif job.status is JobStatus.SCHEDULED and job.waiting_for in transitions.TIMED:
+            self._state.due_at(job.due_at)
+        self.outbox.status(job, NO_PROGRESS, self._state.waiting_for(job))
+
+    def _release_slot(self, job: Job) -> None:
+        if job.worker is not None and (entry := self._state.workers.find(job.worker)) is not None:
+            entry.held.discard(job.id)
+
+    def _refused(self, write: Write, now: Now) -> None:
+        """Another scheduler changed the job. An end is not acknowledged: it comes again, and is judged anew."""
+        self._state.counters["writes refused"] += 1
+        tracked = self._state.ledger.get(write.job.id)
+        if tracked is not None and tracked.job.version == write.job.version:
+            self._state.ledger.forget(write.job.id)
+            self._release_slot(write.job)
+            self._state.questions.append(Question(Purpose.RESYNC, write.job.id))
+        self._cancelling.refused(write.cancels, now)
+
+    def take_reads(self) -> list[Read]:
+        reads, self._state.reads = self._state.reads, []
+        if self._state.questions:
+            questions, self._state.questions = self._state.questions, []
+            reads.append(ReadJobs(questions))
+        return reads
+
+    def lane_loaded(self, lane: Lane, jobs: Sequence[Job], limit: int) -> None:
+        self._state.lanes.head(lane).refill(jobs, limit=limit)
+
+    def due_loaded(self, jobs: Sequence[Job], following: datetime | None, now: Now) -> None:
+        """*jobs* are due; *following* is when the next one after them is."""
+        self._due_under_way -= 1
+        if following is not None:
+            self._state.due_at(following)
+        for job in jobs:
+            if self._state.ledger.get(job.id) is None and job.status is JobStatus.SCHEDULED:
+                self._state.ledger.write(transitions.due(job, now.wall)).is_due = True
+                self._due_under_way += 1
+
+    def jobs_loaded(self, questions: Sequence[Question], jobs: Sequence[Job | None], now: Now) -> None:
+        for question, job in zip(questions, jobs, strict=True):
+            match question.purpose:
+                case Purpose.CANCEL:
+                    self._cancelling.loaded(question, job, now)
+                case Purpose.LATE_END:
+                    self._attempts.late_end(question, job)
+                case Purpose.HELD:
+                    self._attempts.held(question, job)
+                case Purpose.RESYNC if job is not None and self._state.ledger.get(job.id) is None:
+                    if job.status.is_active:
+                        self._state.ledger.track(job).claim_sent = True
+                    else:
+                        self._rest(job)
+
+    def reading_failed(self, read: Read) -> None:
+        """Storage could not answer; the question is asked again with the next step."""
+        match read:
+            case ReadDue(now=now):
+                self._due_under_way -= 1
+                self._state.due_at(now)
+            case ReadJobs(questions=questions):
+                self._state.questions.extend(questions)
+            case _:
+                self._state.lanes.head(read.lane).abandon_refill()
+
+    # -- answers from memory -------------------------------------------------------------------------------------------
+
+    def view(self, job: Job) -> JobView:
+        """A stored job in full, with what only the scheduler knows of it."""
+        tracked = self._state.ledger.get(job.id)
+        progress = tracked.progress if tracked is not None and job.status.is_active else NO_PROGRESS
+        capable = self._state.workers.capable(Lane(job.queue, job.job_type))
+        return job_view(job, progress, self._state.waiting_for(job), capable)
+
+    def workers(self) -> list[WorkerHeartbeat]:
+        return [entry.heartbeat for entry in self._state.workers.online()]
+
+    def workers_serving(self, queue: str) -> int:
+        return sum(1 for beat in self.workers() if not beat.queues or queue in beat.queues)
+
+    @property
+    def counters(self) -> Counter[str]:
+        return self._state.counters
+
+    def take_refused_ends(self) -> list[RefusedEnd]:
+        refused, self._state.refused_ends = self._state.refused_ends, []
+        return refused
+
+
+def _same_request(stored: Job, asked: Job) -> bool:
+    return stored.job_type == asked.job_type and stored.spec.arguments == asked.spec.arguments
