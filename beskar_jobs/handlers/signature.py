@@ -1,0 +1,167 @@
+"""Reads the declared types of a handler class, and holds its ``execute`` against them.
+
+Type arguments may come through generic classes of the user's own in between (``class Base(JobHandler[T])``).
+Annotations that cannot be resolved at import (names under ``TYPE_CHECKING``, say) are left to the type checkers.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import sys
+import typing
+from collections.abc import Mapping
+from typing import Any, ForwardRef, TypeVar
+
+from beskar_jobs.handlers import rules
+from beskar_jobs.handlers.base import HandlerBase
+from beskar_jobs.handlers.context import JobContext
+
+_AWAITABLES = (collections.abc.Awaitable, collections.abc.Coroutine)
+
+
+def declared_types(cls: type[HandlerBase[Any, Any]]) -> tuple[Any, Any]:
+    """The concrete types of arguments and result; the result of ``JobHandler[Args]`` is ``None``.
+
+    Raises:
+        JobDefinitionError: JOBGEN004.
+    """
+    name = cls.__qualname__
+    found = _bound(cls, ())
+    if found is None:
+        raise rules.JOBGEN004.error(handler=name, problem=rules.BARE_BASE)
+    for argument in found:
+        for variable in _variables(argument):
+            raise rules.JOBGEN004.error(handler=name, problem=rules.OPEN_TYPE.format(variable=variable))
+    args_type, result_type = found
+    return args_type, None if result_type is type(None) else result_type
+
+
+def _bound(cls: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What *cls*, subscripted by *arguments*, fills the two type variables of HandlerBase with."""
+    if cls is HandlerBase:
+        return arguments or None
+    parameters = getattr(cls, "__parameters__", ())
+    if parameters and not arguments:
+        arguments = parameters
+    known: dict[Any, Any] = dict(zip(parameters, arguments, strict=False))
+    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
+        origin = typing.get_origin(base) or base
+        if isinstance(origin, type) and issubclass(origin, HandlerBase):
+            inner = tuple(_filled(_resolved(argument, cls), known) for argument in typing.get_args(base))
+            return _bound(origin, inner)
+    return None
+
+
+def _filled(argument: Any, known: Mapping[Any, Any]) -> Any:
+    if isinstance(argument, TypeVar):
+        return known.get(argument, argument)
+    parameters = getattr(argument, "__parameters__", ())
+    if parameters and not isinstance(argument, type):
+        return argument[tuple(known.get(parameter, parameter) for parameter in parameters)]
+    return argument
+
+
+def _resolved(argument: Any, cls: type) -> Any:
+    if not isinstance(argument, str | ForwardRef):
+        return argument
+    text = argument if isinstance(argument, str) else argument.__forward_arg__
+    try:
+        return typing.get_type_hints(_holder(text), vars(sys.modules[cls.__module__]), {cls.__name__: cls})["it"]
+    except Exception as error:
+        problem = f"names the type {text!r}, which cannot be resolved: {error}"
+        raise rules.JOBGEN004.error(handler=cls.__qualname__, problem=problem) from error
+
+
+def _holder(text: str) -> type:
+    return type("_Holder", (), {"__annotations__": {"it": text}})
+
+
+def _variables(argument: Any) -> tuple[Any, ...]:
+    if isinstance(argument, TypeVar):
+        return (argument,)
+    if isinstance(argument, type) and not typing.get_args(argument):
+        return ()
+    return tuple(getattr(argument, "__parameters__", ()))
+
+
+def check_execute(cls: type[HandlerBase[Any, Any]], args_type: Any, result_type: Any) -> bool:
+    """Whether ``execute`` of *cls* is asynchronous.
+
+    Raises:
+        JobDefinitionError: JOBGEN010.
+    """
+    function = inspect.getattr_static(cls, "execute")
+    problem, is_async = _execute_problem(function, args_type, result_type)
+    if problem is not None:
+        wanted = f"async def execute(self, context: JobContext[{_name(args_type)}]) -> {_name(result_type)}"
+        raise rules.JOBGEN010.error(handler=cls.__qualname__, problem=problem, signature=wanted)
+    return is_async
+
+
+def _execute_problem(function: Any, args_type: Any, result_type: Any) -> tuple[str | None, bool]:
+    if getattr(function, "__isabstractmethod__", False):
+        return rules.EXECUTE_MISSING, False
+    if not inspect.isfunction(function):
+        return rules.EXECUTE_NOT_A_METHOD, False
+    inner = inspect.unwrap(function)
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        return rules.EXECUTE_GENERATOR, False
+    parameters = list(inspect.signature(function).parameters.values())
+    if not _takes_one(parameters):
+        return rules.EXECUTE_PARAMETERS.format(parameters=", ".join(str(p) for p in parameters)), False
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inner)
+    hints = _hints(inner)
+    context = hints.get(parameters[1].name) if len(parameters) > 1 else None
+    if context is not None and not _context_fits(context, args_type):
+        expected = f"JobContext[{_name(args_type)}]"
+        return rules.EXECUTE_CONTEXT.format(actual=_name(context), expected=expected), is_async
+    if "return" in hints:
+        returned = hints["return"]
+        if not is_async and typing.get_origin(returned) in _AWAITABLES:
+            returned, is_async = typing.get_args(returned)[-1], True
+        if not _result_fits(returned, result_type):
+            return rules.EXECUTE_RETURN.format(actual=_name(returned), expected=_name(result_type)), is_async
+    return None, is_async
+
+
+def _takes_one(parameters: list[inspect.Parameter]) -> bool:
+    """Whether a call with self and one more positional argument goes through."""
+    empty = inspect.Parameter.empty
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind is p.KEYWORD_ONLY and p.default is empty for p in parameters):
+        return False
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return len([p for p in positional if p.default is empty]) <= 2
+    return len(positional) >= 2 and all(p.default is not empty for p in positional[2:])
+
+
+def _hints(function: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except Exception:  # a name that only type checkers know; they have checked it
+        return {}
+
+
+def _context_fits(annotation: Any, args_type: Any) -> bool:
+    if annotation is Any or isinstance(annotation, TypeVar):
+        return True
+    origin = typing.get_origin(annotation) or annotation
+    if origin is not JobContext:
+        return False
+    inner = typing.get_args(annotation)
+    return not inner or inner[0] == args_type or inner[0] is Any or bool(_variables(inner[0]))
+
+
+def _result_fits(annotation: Any, result_type: Any) -> bool:
+    if annotation is Any or _variables(annotation) or annotation is typing.NoReturn:
+        return True
+    return bool((None if annotation is type(None) else annotation) == result_type)
+
+
+def _name(value: Any) -> str:
+    if value is None or value is type(None):
+        return "None"
+    if isinstance(value, type) and not typing.get_args(value):
+        return value.__qualname__
+    return str(value).replace("typing.", "")
