@@ -161,9 +161,10 @@ class MemoryStorage:
         self._check_open()
         return [self._jobs[key[2]] for key in self._waiting.up_to((_microseconds(now) + 1,), limit)]
 
-    async def next_due(self) -> datetime | None:
+    async def next_due(self, after: datetime | None = None) -> datetime | None:
         self._check_open()
-        return self._jobs[self._waiting[0][2]].due_at if len(self._waiting) else None
+        position = 0 if after is None else self._waiting.place((_microseconds(after) + 1,))
+        return self._jobs[self._waiting[position][2]].due_at if position < len(self._waiting) else None
 
     async def active(self) -> Sequence[Job]:
         self._check_open()

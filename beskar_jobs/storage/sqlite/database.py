@@ -158,14 +158,15 @@ class Database:
 
     def _write(self, statements: dict[int, str], width: int, values: list[Any]) -> int:
         """Write rows in as few statements as there are; how many were written."""
-        written = 0
+        # Not the cursor's row count: the standard library keeps none for a statement that starts with WITH.
+        before = self._connection.total_changes
         start = 0
         for count, statement in statements.items():
             while len(values) - start >= count * width:
                 end = start + count * width
-                written += self._connection.execute(statement, values[start:end]).rowcount
+                self._connection.execute(statement, values[start:end])
                 start = end
-        return written
+        return self._connection.total_changes - before
 
     def _transaction(self, body: Callable[[], T]) -> T:
         return self._patiently(lambda: self._attempt(body))

@@ -8,47 +8,32 @@
 -- The columns of a job in the order that rows.py reads them; bytes as hexadecimal digits.
 json_array(
     id, job_type, queue, hex(arguments), options, created_at, priority, sequence,
-    status, waiting_for, due_at, updated_at, version, fence, attempt, failures, crashes,
-    worker_id, worker_incarnation, policy, cancel_requested, started_at, finished_at, reason,
-    iif(result IS NULL, NULL, hex(result)), failure
+    status, waiting_for, due_at, updated_at, version, state, policy, iif(result IS NULL, NULL, hex(result))
 )
 
 -- name: insert_jobs
 -- Write new jobs; one whose id is there already is left out.
 INSERT INTO beskar_jobs (
     id, job_type, queue, arguments, options, created_at, priority, sequence,
-    status, waiting_for, due_at, updated_at, version, fence, attempt, failures, crashes,
-    worker_id, worker_incarnation, policy, cancel_requested, started_at, finished_at, reason, result, failure
+    status, waiting_for, due_at, updated_at, version, state, policy, result
 )
 VALUES {rows}
 ON CONFLICT (id) DO NOTHING
 
 -- name: change_jobs
 -- Write how jobs stand now, where the stored version is the expected one. No id may come twice.
-WITH new (
-    id, expected_version,
-    status, waiting_for, due_at, updated_at, version, fence, attempt, failures, crashes,
-    worker_id, worker_incarnation, policy, cancel_requested, started_at, finished_at, reason, result, failure
-) AS (VALUES {rows})
+WITH new (id, expected_version, status, waiting_for, due_at, updated_at, version, state, policy, result) AS (
+    VALUES {rows}
+)
 UPDATE beskar_jobs
 SET status = new.status,
     waiting_for = new.waiting_for,
     due_at = new.due_at,
     updated_at = new.updated_at,
     version = new.version,
-    fence = new.fence,
-    attempt = new.attempt,
-    failures = new.failures,
-    crashes = new.crashes,
-    worker_id = new.worker_id,
-    worker_incarnation = new.worker_incarnation,
+    state = new.state,
     policy = new.policy,
-    cancel_requested = new.cancel_requested,
-    started_at = new.started_at,
-    finished_at = new.finished_at,
-    reason = new.reason,
-    result = new.result,
-    failure = new.failure
+    result = new.result
 FROM new
 WHERE beskar_jobs.id = new.id AND beskar_jobs.version = new.expected_version
 
@@ -94,9 +79,9 @@ FROM (
 )
 
 -- name: next_due
--- When the next job that waits for the clock is due.
+-- When the next job that waits for the clock is due, after a time.
 SELECT min(due_at) FROM beskar_jobs
-WHERE status = 'scheduled' AND waiting_for IN ('time', 'retry')
+WHERE status = 'scheduled' AND waiting_for IN ('time', 'retry') AND due_at > :after
 
 -- name: active
 -- The jobs that a worker has, or is being offered.

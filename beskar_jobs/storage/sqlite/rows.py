@@ -23,19 +23,19 @@ from beskar_jobs.model.job import (
     JobSpec,
     JobStatus,
     WaitingFor,
-    WorkerId,
     WorkerRef,
 )
 from beskar_jobs.model.retry import Retry
 from beskar_jobs.ports.storage import Change
 
-INSERT_WIDTH: Final = 26
+INSERT_WIDTH: Final = 16
 """Parameters of one row of the query ``insert_jobs``."""
 
-CHANGE_WIDTH: Final = 20
+CHANGE_WIDTH: Final = 10
 """Parameters of one row of the query ``change_jobs``."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NOTHING: Final[dict[str, Any]] = {}
 _STATUSES: Final = {status.value: status for status in JobStatus}
 _WAITS: Final[dict[str | None, WaitingFor | None]] = {None: None, **{wait.value: wait for wait in WaitingFor}}
 
@@ -89,86 +89,93 @@ def change_parameters(changes: Iterable[Change]) -> list[Any]:
 
 
 def _state(job: Job, due_at: int) -> tuple[Any, ...]:
-    worker = job.worker
     policy = job.policy
-    failure = job.failure
-    started_at = job.started_at
-    finished_at = job.finished_at
     return (
         job.status.value,
         job.waiting_for,
         due_at,
         due_at if job.updated_at is job.due_at else to_microseconds(job.updated_at),
         job.version,
-        job.fence,
-        job.attempt,
-        job.failures,
-        job.crashes,
-        None if worker is None else worker.worker_id,
-        None if worker is None else worker.incarnation,
+        _state_text(job),
         None if policy is None else _policy_text(policy),
-        job.cancel_requested,
-        None if started_at is None else to_microseconds(started_at),
-        None if finished_at is None else to_microseconds(finished_at),
-        job.reason,
         job.result,
-        None if failure is None else _failure_text(failure),
     )
+
+
+def _state_text(job: Job) -> str | None:
+    state: dict[str, Any] = {}
+    if job.fence:
+        state["fence"] = job.fence
+    if job.attempt:
+        state["attempt"] = job.attempt
+    if job.failures:
+        state["failures"] = job.failures
+    if job.crashes:
+        state["crashes"] = job.crashes
+    if (worker := job.worker) is not None:
+        state["worker"] = (worker.worker_id, worker.incarnation)
+    if job.cancel_requested:
+        state["cancel_requested"] = True
+    if job.started_at is not None:
+        state["started_at"] = to_microseconds(job.started_at)
+    if job.finished_at is not None:
+        state["finished_at"] = to_microseconds(job.finished_at)
+    if job.reason:
+        state["reason"] = job.reason
+    if (failure := job.failure) is not None:
+        state["failure"] = {
+            "kind": failure.kind,
+            "message": failure.message,
+            "error_type": failure.error_type,
+            "error_bases": failure.error_bases,
+            "traceback": failure.traceback,
+        }
+    return _text(state) if state else None
 
 
 def read_job(row: list[Any]) -> Job:
     """The job in one row of the fragment ``job``."""
     (
         job_id, job_type, queue, arguments, options_text, created_at, priority, sequence,
-        status, waiting_for, due_at, updated_at, version, fence, attempt, failures, crashes,
-        worker_id, incarnation, policy, cancel_requested, started_at, finished_at, reason, result, failure,
+        status, waiting_for, due_at, updated_at, version, state_text, policy, result,
     ) = row  # fmt: skip
-    run_at: datetime | None = None
-    retry: Retry | None = None
-    timeout: float | None = None
-    metadata: dict[str, str] = {}
-    traceparent = ""
-    if options_text is not None:
-        options = orjson.loads(options_text)
-        if (moment := options.get("run_at")) is not None:
-            run_at = from_microseconds(moment)
-        if (values := options.get("retry")) is not None:
-            retry = _read_retry(values)
-        timeout = options.get("timeout")
-        metadata = options.get("metadata", metadata)
-        traceparent = options.get("traceparent", traceparent)
+    options = _NOTHING if options_text is None else orjson.loads(options_text)
+    state = _NOTHING if state_text is None else orjson.loads(state_text)
+    retry = options.get("retry")
+    worker = state.get("worker")
+    failure = state.get("failure")
     return Job(
-        JobSpec(
-            job_id,
-            job_type,
-            queue,
-            bytes.fromhex(arguments),
-            from_microseconds(created_at),
-            sequence,
-            priority,
-            run_at,
-            retry,
-            timeout,
-            metadata,
-            traceparent,
+        spec=JobSpec(
+            id=job_id,
+            job_type=job_type,
+            queue=queue,
+            arguments=bytes.fromhex(arguments),
+            created_at=from_microseconds(created_at),
+            sequence=sequence,
+            priority=priority,
+            run_at=_moment(options.get("run_at")),
+            retry=None if retry is None else Retry(*retry),
+            timeout=options.get("timeout"),
+            metadata=options.get("metadata") or {},
+            traceparent=options.get("traceparent", ""),
         ),
-        _STATUSES[status],
-        from_microseconds(due_at),
-        from_microseconds(updated_at),
-        _WAITS[waiting_for],
-        version,
-        fence,
-        attempt,
-        failures,
-        crashes,
-        None if worker_id is None else WorkerRef(WorkerId(worker_id), incarnation),
-        None if policy is None else _read_policy(policy),
-        cancel_requested != 0,
-        None if started_at is None else from_microseconds(started_at),
-        None if finished_at is None else from_microseconds(finished_at),
-        reason,
-        None if result is None else bytes.fromhex(result),
-        None if failure is None else _read_failure(failure),
+        status=_STATUSES[status],
+        due_at=from_microseconds(due_at),
+        updated_at=from_microseconds(updated_at),
+        waiting_for=_WAITS[waiting_for],
+        version=version,
+        fence=state.get("fence", 0),
+        attempt=state.get("attempt", 0),
+        failures=state.get("failures", 0),
+        crashes=state.get("crashes", 0),
+        worker=None if worker is None else WorkerRef(*worker),
+        policy=None if policy is None else _read_policy(policy),
+        cancel_requested=state.get("cancel_requested", False),
+        started_at=_moment(state.get("started_at")),
+        finished_at=_moment(state.get("finished_at")),
+        reason=state.get("reason", ""),
+        result=None if result is None else bytes.fromhex(result),
+        failure=None if failure is None else _read_failure(failure),
     )
 
 
@@ -208,10 +215,6 @@ def _retry_values(retry: Retry) -> list[Any]:
     return [retry.max_retries, retry.delays, retry.jitter, retry.retry_on, retry.give_up_on]
 
 
-def _read_retry(values: list[Any]) -> Retry:
-    return Retry(*values)
-
-
 @lru_cache(maxsize=1024)
 def _policy_text(policy: JobPolicy) -> str:
     return _text([_retry_values(policy.retry), policy.timeout, policy.restart_on_crash, policy.max_crashes])
@@ -220,13 +223,18 @@ def _policy_text(policy: JobPolicy) -> str:
 @lru_cache(maxsize=1024)
 def _read_policy(text: str) -> JobPolicy:
     retry, *others = orjson.loads(text)
-    return JobPolicy(_read_retry(retry), *others)
+    return JobPolicy(Retry(*retry), *others)
 
 
-def _failure_text(failure: JobFailure) -> str:
-    return _text([failure.kind, failure.message, failure.error_type, failure.error_bases, failure.traceback])
+def _read_failure(values: dict[str, Any]) -> JobFailure:
+    return JobFailure(
+        kind=FailureKind(values["kind"]),
+        message=values["message"],
+        error_type=values["error_type"],
+        error_bases=tuple(values["error_bases"]),
+        traceback=values["traceback"],
+    )
 
 
-def _read_failure(text: str) -> JobFailure:
-    kind, message, error_type, error_bases, traceback = orjson.loads(text)
-    return JobFailure(FailureKind(kind), message, error_type, tuple(error_bases), traceback)
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else _EPOCH + timedelta(microseconds=value)

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 DEFAULT_PATIENCE: Final = 30.0
 _BEYOND_ANY_SEQUENCE: Final = 2**63 - 1
+_BEFORE_ANY_TIME: Final = -(2**63)
 
 
 class _Session:
@@ -118,8 +119,8 @@ class SqliteStorage:
     async def due(self, now: datetime, limit: int) -> Sequence[Job]:
         return await self._jobs("due", now=rows.to_microseconds(now), limit=max(0, limit))
 
-    async def next_due(self) -> datetime | None:
-        value = await self._value("next_due")
+    async def next_due(self, after: datetime | None = None) -> datetime | None:
+        value = await self._value("next_due", after=_BEFORE_ANY_TIME if after is None else rows.to_microseconds(after))
         return None if value is None else rows.from_microseconds(value)
 
     async def active(self) -> Sequence[Job]:

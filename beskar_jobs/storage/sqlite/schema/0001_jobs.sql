@@ -1,34 +1,26 @@
--- Jobs: one row each. Columns up to "sequence" are what was asked for and never change; the rest is how the job stands.
--- Times are whole microseconds since 1970 in UTC. JSON text holds what is read as a whole and never compared.
+-- Jobs: one row each. The columns before "status" are what was asked for and never change; the rest is how a job stands.
+-- What is compared, sorted or counted has a column; the rest is JSON, read as a whole, with defaults left out. Few columns
+-- are what makes a change cheap: each of them is handed over, copied and packed for every job.
+-- Times are whole microseconds since 1970 in UTC.
 
 CREATE TABLE beskar_jobs (
-    row                INTEGER PRIMARY KEY,
-    id                 TEXT    NOT NULL UNIQUE,
-    job_type           TEXT    NOT NULL,
-    queue              TEXT    NOT NULL,
-    arguments          BLOB    NOT NULL,
-    options            TEXT,               -- JSON: run_at, retry, timeout, metadata, traceparent; NULL: none given
-    created_at         INTEGER NOT NULL,
-    priority           INTEGER NOT NULL,
-    sequence           INTEGER NOT NULL,
-    status             TEXT    NOT NULL,
-    waiting_for        TEXT,
-    due_at             INTEGER NOT NULL,
-    updated_at         INTEGER NOT NULL,
-    version            INTEGER NOT NULL,
-    fence              INTEGER NOT NULL,
-    attempt            INTEGER NOT NULL,
-    failures           INTEGER NOT NULL,
-    crashes            INTEGER NOT NULL,
-    worker_id          TEXT,
-    worker_incarnation TEXT,
-    policy             TEXT,               -- JSON
-    cancel_requested   INTEGER NOT NULL,
-    started_at         INTEGER,
-    finished_at        INTEGER,
-    reason             TEXT    NOT NULL,
-    result             BLOB,
-    failure            TEXT                -- JSON
+    row         INTEGER PRIMARY KEY,
+    id          TEXT    NOT NULL UNIQUE,
+    job_type    TEXT    NOT NULL,
+    queue       TEXT    NOT NULL,
+    arguments   BLOB    NOT NULL,
+    options     TEXT,                   -- JSON: run_at, retry, timeout, metadata, traceparent
+    created_at  INTEGER NOT NULL,
+    priority    INTEGER NOT NULL,
+    sequence    INTEGER NOT NULL,
+    status      TEXT    NOT NULL,
+    waiting_for TEXT,
+    due_at      INTEGER NOT NULL,
+    updated_at  INTEGER NOT NULL,
+    version     INTEGER NOT NULL,
+    state       TEXT,                   -- JSON: fence, attempt, failures, crashes, worker, started_at, failure, ...
+    policy      TEXT,                   -- JSON
+    result      BLOB
 );
 
 -- The latest jobs first, and the highest sequence. Its columns never change, so a change does not touch it.
