@@ -50,6 +50,12 @@ class Router:
     def retained_count(self) -> int:
         return len(self._retained)
 
+    def successor(self) -> Router:
+        """A router for the next run of the broker: the same retained messages, no subscriptions."""
+        router = Router()
+        router._retained = self._retained
+        return router
+
     def bind(self, deadlines: Deadlines) -> None:
         """Use *deadlines* for the expiry of retained messages, those already here included."""
         self._deadlines = deadlines
