@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
-import orjson
+import msgspec
 
 from beskar_jobs.model.errors import InvalidValue, StorageError
 from beskar_jobs.model.job import Job, JobId
@@ -137,7 +137,7 @@ class Database:
         self._write(_INSERTS, rows.INSERT_WIDTH, rows.insert_parameters(new))
 
         found: dict[JobId, int] = dict(
-            orjson.loads(self._about("versions", [change.job.spec.id for change in changes]))
+            msgspec.json.decode(self._about("versions", [change.job.spec.id for change in changes]))
         )
         current = dict(found)
         applied: list[bool] = []

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from beskar_jobs.model.errors import InvalidValue
 from beskar_jobs.model.job import (
@@ -35,6 +35,8 @@ CHANGE_WIDTH: Final = 10
 """Parameters of one row of the query ``change_jobs``."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 _NOTHING: Final[dict[str, Any]] = {}
 _STATUSES: Final = {status.value: status for status in JobStatus}
 _WAITS: Final[dict[str | None, WaitingFor | None]] = {None: None, **{wait.value: wait for wait in WaitingFor}}
@@ -59,78 +61,101 @@ def from_microseconds(value: int) -> datetime:
 
 def insert_parameters(jobs: Iterable[Job]) -> list[Any]:
     """The parameters of ``insert_jobs``, row after row."""
+    packer = _Packer()
     parameters: list[Any] = []
     for job in jobs:
         spec = job.spec
-        created_at = to_microseconds(spec.created_at)
-        due_at = created_at if job.due_at is spec.created_at else to_microseconds(job.due_at)
         parameters += (
             spec.id,
             spec.job_type,
             spec.queue,
             spec.arguments,
             _options_text(spec),
-            created_at,
+            packer.moment(spec.created_at),
             spec.priority,
             spec.sequence,
         )
-        parameters += _state(job, due_at)
+        parameters += packer.state(job)
     return parameters
 
 
 def change_parameters(changes: Iterable[Change]) -> list[Any]:
     """The parameters of ``change_jobs``, row after row."""
+    packer = _Packer()
     parameters: list[Any] = []
     for change in changes:
-        job = change.job
-        parameters += (job.spec.id, change.expected_version)
-        parameters += _state(job, to_microseconds(job.due_at))
+        parameters += (change.job.spec.id, change.expected_version)
+        parameters += packer.state(change.job)
     return parameters
 
 
-def _state(job: Job, due_at: int) -> tuple[Any, ...]:
-    policy = job.policy
-    return (
-        job.status.value,
-        job.waiting_for,
-        due_at,
-        due_at if job.updated_at is job.due_at else to_microseconds(job.updated_at),
-        job.version,
-        _state_text(job),
-        None if policy is None else _policy_text(policy),
-        job.result,
-    )
+class _Packer:
+    """Packs the jobs of one commit. They share times and policies, so each such object is converted once.
 
+    Objects are known by identity, which lasts as long as the commit that holds them.
+    """
 
-def _state_text(job: Job) -> str | None:
-    state: dict[str, Any] = {}
-    if job.fence:
-        state["fence"] = job.fence
-    if job.attempt:
-        state["attempt"] = job.attempt
-    if job.failures:
-        state["failures"] = job.failures
-    if job.crashes:
-        state["crashes"] = job.crashes
-    if (worker := job.worker) is not None:
-        state["worker"] = (worker.worker_id, worker.incarnation)
-    if job.cancel_requested:
-        state["cancel_requested"] = True
-    if job.started_at is not None:
-        state["started_at"] = to_microseconds(job.started_at)
-    if job.finished_at is not None:
-        state["finished_at"] = to_microseconds(job.finished_at)
-    if job.reason:
-        state["reason"] = job.reason
-    if (failure := job.failure) is not None:
-        state["failure"] = {
-            "kind": failure.kind,
-            "message": failure.message,
-            "error_type": failure.error_type,
-            "error_bases": failure.error_bases,
-            "traceback": failure.traceback,
-        }
-    return _text(state) if state else None
+    __slots__ = ("_moments", "_policies")
+
+    def __init__(self) -> None:
+        self._moments: dict[int, int] = {}
+        self._policies: dict[int, str] = {}
+
+    def moment(self, moment: datetime) -> int:
+        value = self._moments.get(id(moment))
+        if value is None:
+            value = self._moments[id(moment)] = to_microseconds(moment)
+        return value
+
+    def state(self, job: Job) -> tuple[Any, ...]:
+        policy = job.policy
+        return (
+            job.status.value,
+            job.waiting_for,
+            self.moment(job.due_at),
+            self.moment(job.updated_at),
+            job.version,
+            self._state_text(job),
+            None if policy is None else self._policy_text(policy),
+            job.result,
+        )
+
+    def _state_text(self, job: Job) -> str | None:
+        state: dict[str, Any] = {}
+        if job.fence:
+            state["fence"] = job.fence
+        if job.attempt:
+            state["attempt"] = job.attempt
+        if job.failures:
+            state["failures"] = job.failures
+        if job.crashes:
+            state["crashes"] = job.crashes
+        if (worker := job.worker) is not None:
+            state["worker"] = (worker.worker_id, worker.incarnation)
+        if job.cancel_requested:
+            state["cancel_requested"] = True
+        if (moment := job.started_at) is not None:
+            state["started_at"] = self.moment(moment)
+        if (moment := job.finished_at) is not None:
+            state["finished_at"] = self.moment(moment)
+        if job.reason:
+            state["reason"] = job.reason
+        if (failure := job.failure) is not None:
+            state["failure"] = {
+                "kind": failure.kind,
+                "message": failure.message,
+                "error_type": failure.error_type,
+                "error_bases": failure.error_bases,
+                "traceback": failure.traceback,
+            }
+        return _text(state) if state else None
+
+    def _policy_text(self, policy: JobPolicy) -> str:
+        text = self._policies.get(id(policy))
+        if text is None:
+            values = [_retry_values(policy.retry), policy.timeout, policy.restart_on_crash, policy.max_crashes]
+            text = self._policies[id(policy)] = _text(values)
+        return text
 
 
 def read_job(row: list[Any]) -> Job:
@@ -139,8 +164,8 @@ def read_job(row: list[Any]) -> Job:
         job_id, job_type, queue, arguments, options_text, created_at, priority, sequence,
         status, waiting_for, due_at, updated_at, version, state_text, policy, result,
     ) = row  # fmt: skip
-    options = _NOTHING if options_text is None else orjson.loads(options_text)
-    state = _NOTHING if state_text is None else orjson.loads(state_text)
+    options = _NOTHING if options_text is None else _decode(options_text)
+    state = _NOTHING if state_text is None else _decode(state_text)
     retry = options.get("retry")
     worker = state.get("worker")
     failure = state.get("failure")
@@ -181,7 +206,7 @@ def read_job(row: list[Any]) -> Job:
 
 def read_jobs(text: str) -> list[Job]:
     """The jobs in the JSON text that a query gave back."""
-    return [read_job(row) for row in orjson.loads(text)]
+    return [read_job(row) for row in _decode(text)]
 
 
 def ids_text(ids: Iterable[JobId]) -> str:
@@ -191,7 +216,7 @@ def ids_text(ids: Iterable[JobId]) -> str:
 
 def _text(value: Any) -> str:
     try:
-        return orjson.dumps(value).decode()
+        return _encode(value).decode()
     except TypeError as error:
         raise InvalidValue(f"part of a job cannot be stored: {error}") from error
 
@@ -216,13 +241,8 @@ def _retry_values(retry: Retry) -> list[Any]:
 
 
 @lru_cache(maxsize=1024)
-def _policy_text(policy: JobPolicy) -> str:
-    return _text([_retry_values(policy.retry), policy.timeout, policy.restart_on_crash, policy.max_crashes])
-
-
-@lru_cache(maxsize=1024)
 def _read_policy(text: str) -> JobPolicy:
-    retry, *others = orjson.loads(text)
+    retry, *others = _decode(text)
     return JobPolicy(Retry(*retry), *others)
 
 

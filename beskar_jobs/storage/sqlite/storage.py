@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import orjson
+import msgspec
 
 from beskar_jobs.model.errors import InvalidValue, StorageError
 from beskar_jobs.model.job import ACTIVE, TERMINAL, Job, JobId, JobStatus
@@ -113,7 +113,7 @@ class SqliteStorage:
         return await self._jobs("ready", queue=lane.queue, job_type=lane.job_type, limit=max(0, limit))
 
     async def lanes(self) -> Sequence[tuple[Lane, int]]:
-        lanes = orjson.loads(await self._value("lanes"))
+        lanes = msgspec.json.decode(await self._value("lanes"))
         return [(Lane(queue, job_type), count) for queue, job_type, count in lanes]
 
     async def due(self, now: datetime, limit: int) -> Sequence[Job]:
@@ -143,7 +143,7 @@ class SqliteStorage:
         return found[: max(0, limit)]
 
     async def counts(self) -> Sequence[tuple[str, JobStatus, int]]:
-        counts = orjson.loads(await self._value("counts"))
+        counts = msgspec.json.decode(await self._value("counts"))
         return sorted((queue, JobStatus(status), count) for queue, status, count in counts)
 
     async def last_sequence(self) -> int:
