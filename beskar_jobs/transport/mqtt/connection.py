@@ -35,8 +35,8 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from beskar_jobs.model.errors import PublishRefused, TransportError
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportOptions
+from beskar_jobs.transport.mqtt.packet_socket import FastClient, PacketSocket, pending_bytes
 from beskar_jobs.transport.outbox import Entry
-from beskar_jobs.transport.packet_socket import FastClient, PacketSocket, pending_bytes
 from beskar_jobs.transport.publish_codec import (
     PUBACK,
     PUBLISH,

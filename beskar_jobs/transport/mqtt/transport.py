@@ -1,7 +1,7 @@
 """The transport to any MQTT 5 broker: a connection that comes back by itself, and what outlives a single connection.
 
-One :class:`~beskar_jobs.transport.connection.Connection` at a time does the talking. What is kept here, over all of
-them, is the list of subscriptions, the queue of what is to be sent, and the number of the connection. Sessions are
+One :class:`~beskar_jobs.transport.mqtt.connection.Connection` at a time does the talking. What is kept here, over all
+of them, is the list of subscriptions, the queue of what is to be sent, and the number of the connection. Sessions are
 never resumed (clean start, expiry 0): after each connect the filters are subscribed again, the listener is told, and
 then what was not acknowledged is sent again, in order.
 
@@ -30,7 +30,8 @@ from beskar_jobs.model.errors import (
     TransportError,
 )
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportListener, TransportOptions
-from beskar_jobs.transport.connection import ConnectFailed, Connection, ConnectionLost
+from beskar_jobs.transport.backoff import reconnect_delay
+from beskar_jobs.transport.mqtt.connection import ConnectFailed, Connection, ConnectionLost
 from beskar_jobs.transport.outbox import Entry, Outbox
 from beskar_jobs.transport.urls import BrokerUrl, parse_broker_url
 
@@ -47,17 +48,12 @@ class _State(Enum):
     CLOSED = "closed"
 
 
-def reconnect_delay(attempt: int, *, first: float, cap: float, jitter: float) -> float:
-    """Seconds to wait before reconnect *attempt* (from 0); *jitter* in [0, 1) takes off up to a half."""
-    return min(cap, first * 2.0 ** min(attempt, 60)) * (1 - jitter / 2)
-
-
 class MqttTransport:
     """:class:`~beskar_jobs.ports.transport.Transport` over paho-mqtt.
 
     Args:
         url: ``mqtt://``, ``mqtts://``, ``ws://``, ``wss://`` or ``mqtt+unix://``, with ``user:password@`` if need be.
-        fast_path: leave PUBLISH and PUBACK to code of our own (:mod:`beskar_jobs.transport.packet_socket`), where
+        fast_path: leave PUBLISH and PUBACK to code of our own (:mod:`beskar_jobs.transport.mqtt.packet_socket`), where
             the installed paho allows it; ``False``: everything through paho's public API.
 
     Raises:
