@@ -5,6 +5,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+# Each is a program with sensible defaults; a name with an underscore is a helper of theirs.
+BENCHMARKS ?= $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
@@ -39,7 +41,7 @@ format: $(STAMPS)/check ## put the source into the form that `make check` asks f
 	$(BIN)/ruff check --fix .
 
 bench: $(STAMPS)/bench mosquitto redis-server ## measure latency and throughput, beside other job systems
-	$(BIN)/python -m bench
+	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
 
 clean: ## remove the environment and all that the tools have left
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .demo .bench build dist

@@ -16,6 +16,8 @@ INIT = Path("beskar_jobs/__init__.py")
     [
         '"""Nothing to export."""\n',
         "from typing import Final\nfrom beskar_jobs.model.job import Job\n__all__ = ['Job']\n",
+        "from .ports import Port\ndef make() -> Port: ...\n__all__ = ['make']\n",
+        "from .ports import Port\ndef make() -> Port: ...\n__all__ = ['Port', 'make']\n",
         "if TYPE_CHECKING:\n    from beskar_jobs.client import JobClient\n__all__ = ('JobClient',)\n",
         "from .a import b as c\ndef f() -> None: ...\nX: int = 1\n_y = 2\n__all__ = ['X', 'c', 'f']\n",
     ],
@@ -70,6 +72,12 @@ def test_an_ignore_without_rule_or_reason_is_told(comment: str, told: list[str])
     findings = [str(finding) for finding in check_ignores(INIT, f"f(1)  {comment}\n")]
     assert len(findings) == len(told)
     assert all(text in finding for text, finding in zip(told, findings, strict=True))
+
+
+def test_tests_need_only_name_the_rule() -> None:
+    path = Path("tests/wire/test_values.py")
+    assert list(check_ignores(path, f"f(1)  {TYPE}[arg-type]\n")) == []
+    assert len(list(check_ignores(path, f"f(1)  {TYPE}\n"))) == 1
 
 
 def test_a_string_that_looks_like_an_ignore_is_none() -> None:
