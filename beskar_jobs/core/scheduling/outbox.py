@@ -92,8 +92,10 @@ class Outbox:
         if client_id not in clients and (clients or len(self._watchers) < MAX_WATCHED):
             self._watchers[job_id] = (*clients, client_id)
 
-    def unwatch(self, job_id: JobId) -> None:
-        self._watchers.pop(job_id, None)
+    def unwatch(self, job_id: JobId, client_id: str) -> None:
+        clients = tuple(other for other in self._watchers.pop(job_id, ()) if other != client_id)
+        if clients:
+            self._watchers[job_id] = clients
 
     def status(self, job: Job, progress: Progress, waiting_for: WaitingFor | None = None) -> None:
         """Tell the world, and the job's watchers, how it stands."""
