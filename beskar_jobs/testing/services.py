@@ -2,27 +2,29 @@
 
 A :class:`MosquittoServer` is a real Mosquitto with a configuration of its own in a temporary folder. It can be bounced,
 killed, frozen and thawed, which is how the faults of a network are brought about. A missing binary is an error that
-says how to get it, never a reason to skip.
+says how to get it, never a reason to skip. :class:`EmbeddedServer` is this library's own broker, on its own thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import attrs
 
-__all__ = ["MosquittoServer", "ServiceUnavailable", "TlsFiles", "free_port"]
+__all__ = ["EmbeddedServer", "MosquittoServer", "ServiceUnavailable", "TlsFiles", "free_port"]
 
 _PLACES: Final = ("/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto", "/opt/homebrew/sbin/mosquitto")
 _START: Final = 10.0  # seconds until a server must answer, and until it must have ended
@@ -197,6 +199,55 @@ class MosquittoServer(AbstractContextManager["MosquittoServer"]):
         path = self._folder / "passwords"
         subprocess.run([tool, "-b", "-c", path, name, password], check=True, capture_output=True, timeout=_START)
         return path
+
+
+class EmbeddedServer(AbstractContextManager["EmbeddedServer"]):
+    """An :class:`~beskar_jobs.broker.EmbeddedBroker` on an event loop and a thread of its own; starts at once.
+
+    So it serves tests that run an event loop each, or none, and goes on while one of theirs is blocked.
+    """
+
+    def __init__(self) -> None:
+        from beskar_jobs.broker import EmbeddedBroker  # noqa: PLC0415  # its codec is an extra
+
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-broker", daemon=True)
+        self._thread.start()
+        self._broker = EmbeddedBroker()
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """``mqtt://127.0.0.1:port``; the port stays the same over :meth:`kill` and :meth:`start`."""
+        return self._broker.url
+
+    def start(self) -> None:
+        """Listen, unless it does."""
+        self._run(self._broker.start())
+
+    def kill(self) -> None:
+        """Close every connection and listen no more; :meth:`start` brings it back, empty."""
+        self._run(self._broker.stop())
+
+    def stop(self) -> None:
+        """End it for good; harmless if it has ended."""
+        if self._loop.is_closed():
+            return
+        self.kill()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_START)
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(_START)
 
 
 def _find_mosquitto() -> str:
