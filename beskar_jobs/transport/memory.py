@@ -27,6 +27,7 @@ from beskar_jobs.transport.backoff import reconnect_delay
 from beskar_jobs.transport.memory_broker import MemoryBroker, find_memory_broker
 from beskar_jobs.transport.memory_session import LinkLost, LinkRefused, MemorySession
 from beskar_jobs.transport.outbox import Entry, Outbox
+from beskar_jobs.transport.urls import redact
 
 __all__ = ["MemoryBroker", "MemoryTransport"]
 
@@ -50,7 +51,8 @@ class MemoryTransport:
     """
 
     def __init__(self, url: str, options: TransportOptions, listener: TransportListener) -> None:
-        self._url = url
+        self._broker_url = url
+        self._url = redact(url)  # as it may be shown
         self._options = options
         self._listener = listener
         self._outbox = Outbox(options.max_outbound, options.max_outbound_bytes)
@@ -113,7 +115,7 @@ class MemoryTransport:
             LinkRefused: not this time.
             TransportClosed: closed meanwhile.
         """
-        broker = find_memory_broker(self._url)
+        broker = find_memory_broker(self._broker_url)
         if broker is None:
             raise LinkRefused("there is no in-memory broker with this URL in this process")
         number = self._number = self._number + 1
@@ -232,6 +234,8 @@ class MemoryTransport:
 
     def acknowledged(self, entry: Entry, error: TransportError | None) -> None:
         self._outbox.settle(entry, error)
+
+    def roomy(self) -> None:
         if self._outbox.waiting:
             self._pump()
         elif not self._outbox.messages:
@@ -318,6 +322,7 @@ class _Events:
         self._transport = transport
         self.received = transport.received
         self.acknowledged = transport.acknowledged
+        self.roomy = transport.roomy
 
     def lost(self, reason: str) -> None:
         self._transport.lost(self.session, reason)

@@ -47,7 +47,11 @@ class SessionEvents(Protocol):
 
     def received(self, message: InboundMessage) -> None: ...
 
-    def acknowledged(self, entry: Entry, error: TransportError | None) -> None: ...
+    def acknowledged(self, entry: Entry, error: TransportError | None) -> None:
+        """The broker has *entry*; or it refused it for good."""
+
+    def roomy(self) -> None:
+        """The window has opened: more can be sent. Called once for all that came in together."""
 
     def lost(self, reason: str) -> None: ...
 
@@ -170,6 +174,7 @@ class MemorySession:
     def _on_inbox(self) -> None:
         data, closed = self._broker.take(self._link)
         acknowledgements: list[bytes] = []
+        acknowledged = False
         for first, body, header in self._splitter.feed(data):
             if self.ended:
                 return
@@ -181,10 +186,13 @@ class MemorySession:
                 self._deliver(message)
             elif kind == PUBACK:
                 self._on_puback(*decode_puback(body))
+                acknowledged = True
             else:
                 self._on_answer(header + body)
         if acknowledgements and not self.ended:
             self._broker.send(self._link, b"".join(acknowledgements))
+        if acknowledged and not self.ended:
+            self._events.roomy()
         if closed:
             self._end(self._reason)
 
