@@ -49,13 +49,15 @@ clean: ## remove the environment and all that the tools have left
 
 # --- the environment ------------------------------------------------------------------------------------------------
 
-# pip 25.1 is the first that knows dependency groups, and Debian's is older: so pip comes first.
+# pip 25.1 is the first that knows dependency groups, and Debian's is older: so pip comes first. Debian keeps ensurepip,
+# which venv needs for a pip of its own, in a package apart (python3-venv); where it is missing, the pip at hand helps.
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	    || { echo "$(PYTHON) is older than Python 3.11; name a newer one: make PYTHON=python3.11" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
-	    || { echo "$(PYTHON) has no venv module: $(SUDO) apt-get install python3-venv" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	    || { echo "$(PYTHON) is no Python 3.11 or newer; name one: make PYTHON=python3.11" >&2; exit 1; }
+	@if $(PYTHON) -c 'import ensurepip' 2>/dev/null; \
+	    then $(PYTHON) -m venv $(VENV); \
+	    else $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; \
+	    fi || { echo "no environment could be made with $(PYTHON): apt-get install python3-venv" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@mkdir -p $(STAMPS) && touch $@
 
