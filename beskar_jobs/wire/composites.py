@@ -6,6 +6,9 @@
   ones are refused. A value has exactly the declared class: a subclass would come back as its base.
 * A union is told apart by the kind of JSON. Where several members are classes with fields, each carries its name in the
   additional field ``_type``.
+
+The functions of a part are looked up with each call and not before: the codec of a class that refers to itself is not
+complete when its parts are made.
 """
 
 from __future__ import annotations
@@ -37,12 +40,12 @@ def _misfit_at(items: Any, each: Callable[[Any], Any]) -> Misfit:
 
 def array_codec(cls: type[Any], item: Codec) -> Codec:
     """list, tuple of any length, set or frozenset."""
-    dump_item, load_item = item.dump, item.load
     unordered = cls in (set, frozenset)
 
     def dump(value: Any) -> list[Any]:
         if type(value) is not cls:
             raise misfit(value, article(cls))
+        dump_item = item.dump
         try:
             items = [dump_item(each) for each in value]
         except Misfit:
@@ -54,6 +57,7 @@ def array_codec(cls: type[Any], item: Codec) -> Codec:
     def load(data: Any) -> Any:
         if type(data) is not list:
             raise misfit(data, "a list")
+        load_item = item.load
         try:
             items = [load_item(each) for each in data]
         except Misfit:
@@ -83,17 +87,15 @@ def fixed_tuple_codec(items: Sequence[Codec]) -> Codec:
                 raise problem.under(f"[{index}]") from None
         return out
 
-    dumps, loads = [item.dump for item in items], [item.load for item in items]
-
     def dump(value: Any) -> list[Any]:
         if type(value) is not tuple:
             raise misfit(value, "a tuple")
-        return each(value, dumps)
+        return each(value, [item.dump for item in items])
 
     def load(data: Any) -> tuple[Any, ...]:
         if type(data) is not list:
             raise misfit(data, "a list")
-        return tuple(each(data, loads))
+        return tuple(each(data, [item.load for item in items]))
 
     return Codec(dump, load, ARRAY, (tuple,))
 
@@ -110,10 +112,9 @@ def dict_codec(key: Codec, value: Codec) -> Codec:
                 raise problem.under(f"[{str(name)[:80]!r}]") from None
         return out
 
-    dump_key, load_key, dump_value, load_value = key.dump, key.load, value.dump, value.load
     return Codec(
-        lambda items: each(items, dump_key, dump_value),
-        lambda items: each(items, load_key, load_value),
+        lambda items: each(items, key.dump, value.dump),
+        lambda items: each(items, key.load, value.load),
         OBJECT,
         (dict,),
     )
@@ -131,7 +132,6 @@ class Field:
 
 def fill_class_codec(codec: Codec, cls: type, fields: Sequence[Field]) -> None:
     """Give the *codec* of *cls*, made before its fields could refer to it, its two functions."""
-    # Codecs are looked at with each call and not before, because that of a recursive class is not complete yet.
     table = [(field.name, field.codec) for field in fields]
     names = frozenset(field.name for field in fields)
     load_table = [(field.name, field.argument, field.codec, field.required) for field in fields]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -118,7 +119,7 @@ class TypeWalk:
             return self._promise(declared)
         self._open_aliases.append(declared)
         try:
-            value = declared.__value__
+            value = _alias_value(origin or declared)
             if origin is not None:
                 value = substituted(value, dict(zip(origin.__type_params__, arguments, strict=True)))
             codec = self.codec(value)
@@ -190,9 +191,11 @@ class TypeWalk:
         self.made[declared] = codec
         hints = _field_types(cls, arguments)
         made = []
-        for name, argument, required in fields:
+        for name, argument, has_no_default in fields:
             if name == composites.TAG:
                 raise NotPortable(f"has a field {name!r}, the name of the tag in unions")
+            qualifier = str(typing.get_origin(hints[name])).rpartition(".")[2]
+            required = qualifier == "Required" or (has_no_default and qualifier != "NotRequired")
             made.append(composites.Field(name, argument, self._part(hints[name], f".{name}"), required))
         fill = composites.fill_typed_dict_codec if typed_dict else composites.fill_class_codec
         fill(codec, cls, made)
@@ -204,6 +207,16 @@ class TypeWalk:
         except NotPortable as problem:
             problem.steps.append(step)
             raise
+
+
+def _alias_value(alias: Any) -> Any:
+    """What an alias stands for, with the names in strings resolved where the alias was made."""
+    holder = type("_Holder", (), {"__annotations__": {"it": alias.__value__}})
+    try:
+        names = vars(sys.modules[alias.__module__])
+        return typing.get_type_hints(holder, names, include_extras=True)["it"]
+    except Exception as error:
+        raise NotPortable(f"is an alias that cannot be resolved: {error}") from error
 
 
 def _unfinished(_: Any) -> Any:

@@ -48,7 +48,7 @@ def dump_value(value: Any, declared: Any) -> bytes:
             plain_problem(value)
             plain = value
         else:
-            plain = (_cache.get(declared) or _codec(declared)).dump(value)
+            plain = _codec(declared).dump(value)
         return orjson.dumps(plain)
     except Misfit as problem:
         raise ValueNotSerializable(problem.text(type_name(declared))) from problem.__cause__
@@ -70,7 +70,7 @@ def load_value(data: bytes, declared: Any) -> Any:
         plain = orjson.loads(data)
         if declared is Any:
             return plain
-        return (_cache.get(declared) or _codec(declared)).load(plain)
+        return _codec(declared).load(plain)
     except Misfit as problem:
         raise ValueNotSerializable(problem.text(type_name(declared))) from problem.__cause__
     except NotPortable as problem:
@@ -87,6 +87,12 @@ def _codec(declared: Any) -> Codec:
     Raises:
         NotPortable: there is none.
     """
+    try:
+        codec = _cache.get(declared)
+    except TypeError:  # unhashable, as Annotated[int, []] is: rare, and made anew each time
+        codec = None
+    if codec is not None:
+        return codec
     walk = TypeWalk(_cache)
     codec = walk.codec(declared)
     _cache.update(walk.made)  # only now: none of a walk that failed half-way; two threads at once make two equal ones
