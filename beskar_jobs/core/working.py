@@ -208,7 +208,7 @@ class WorkerSession:
         return EventBatch(worker_id=self.worker_id, incarnation=self.incarnation, events=events)
 
     def heartbeat(self) -> WorkerHeartbeat:
-        held = {attempt: None for attempt in self._running.values()}
+        held = dict.fromkeys(self._running.values())
         held.update(dict.fromkeys(self._unacknowledged))
         return WorkerHeartbeat(
             self.worker_id,

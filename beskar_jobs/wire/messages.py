@@ -87,7 +87,7 @@ class EnqueueException(Item, frozen=True, omit_defaults=True):
 
 
 class EnqueueReply(Message, frozen=True, kw_only=True):
-    """All items are committed, but for those in *exceptions*. *error*: nothing was; *busy*: try again later."""
+    """All items are committed, but for those in *exceptions*. *error*: nothing was stored; *busy*: try again later."""
 
     exceptions: list[EnqueueException] = []
     error: str = ""

@@ -34,7 +34,7 @@ from beskar_jobs.core.scheduling.records import (
 )
 from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.model.errors import InvalidValue
-from beskar_jobs.model.job import Job, JobId, JobStatus
+from beskar_jobs.model.job import Job, JobId, JobSpec, JobStatus
 from beskar_jobs.model.presence import WorkerHeartbeat
 from beskar_jobs.model.retry import NO_RETRY, Retry
 from beskar_jobs.ports.clock import Now
@@ -100,17 +100,20 @@ class SchedulerSession:
         if self._state.ledger.pending > MAX_PENDING:
             self.outbox.reply(reply, EnqueueReply(error="the scheduler is behind with its storage", busy=True))
             return
-        request = EnqueueRequest(reply, command.watcher)
+        specs: list[JobSpec] = []
+        exceptions: list[EnqueueException] = []
         for index, item in enumerate(command.items):
             try:
-                spec = spec_of(item, self._state.last_sequence + 1, now.wall)
+                specs.append(spec_of(item, self._state.last_sequence + 1 + index, now.wall))
             except InvalidValue as problem:
-                request.exceptions.append(EnqueueException(index, "rejected", str(problem)))
-                continue
-            self._state.last_sequence += 1
+                exceptions.append(EnqueueException(index, "rejected", str(problem)))
+        if exceptions:
+            self.outbox.reply(reply, EnqueueReply(exceptions=exceptions, error="nothing was stored"))
+            return
+        self._state.last_sequence += len(specs)
+        request = EnqueueRequest(reply, command.watcher)
+        for index, spec in enumerate(specs):
             self._state.ledger.insert(transitions.new_job(spec, now.wall), request, index)
-        if not request.open_items:
-            self.outbox.reply(reply, EnqueueReply(exceptions=request.exceptions))
 
     def on_claim_reply(self, message: ClaimReply, now: Now) -> None:
         self._dispatching.on_claim_reply(message, now)

@@ -1,0 +1,188 @@
+"""``JobWorker``: the worker as users start and stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Generator, Iterable
+from types import TracebackType
+from typing import Final, Self
+
+from beskar_jobs.core.working import WorkerSession
+from beskar_jobs.handlers.registry import HandlerItem, HandlerRegistry, default_registry
+from beskar_jobs.model.errors import BeskarError, InvalidValue
+from beskar_jobs.model.job import WorkerId
+from beskar_jobs.model.names import checked_name
+from beskar_jobs.ports.clock import Clock
+from beskar_jobs.runtime.clock import SystemClock
+from beskar_jobs.runtime.connection import Broker, ConnectionSettings
+from beskar_jobs.runtime.identity import new_incarnation, process_name
+from beskar_jobs.worker.engine import WorkerEngine
+from beskar_jobs.worker.execution import Execution
+
+logger: Final = logging.getLogger("beskar_jobs.worker")
+
+DEFAULT_CONCURRENCY: Final = 10
+DEFAULT_GRACE: Final = 20.0
+RELEASE_GRACE: Final = 2.0
+HEARTBEAT_INTERVAL: Final = 2.0
+
+
+class JobWorker:
+    """Runs handlers for the jobs of some queues.
+
+    Args:
+        broker: URL of the broker, or an object with a ``url`` (``EmbeddedBroker``).
+        handlers: decorated classes, instances, ``(class, factory)`` pairs, or a registry; ``None``: all decorated
+            classes that were imported (the default registry).
+        queues: the queues to serve; ``None``: all.
+        max_concurrency: attempts that run at the same time at most.
+        worker_id: name of this worker, unique among those that run; one is made up if it is left out.
+        heartbeat_interval: seconds; without a word for three of them, the worker counts as lost.
+        stop_grace: seconds that running attempts have to end when the worker stops; the rest is released.
+        settings: how to reach the broker.
+        clock: the time; for tests.
+
+    Raises:
+        InvalidValue: an option breaks its rule, or a handler cannot be built.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        handlers: Iterable[HandlerItem] | HandlerRegistry | None = None,
+        queues: Iterable[str] | None = None,
+        max_concurrency: int = DEFAULT_CONCURRENCY,
+        worker_id: str | None = None,
+        heartbeat_interval: float = HEARTBEAT_INTERVAL,
+        stop_grace: float = DEFAULT_GRACE,
+        settings: ConnectionSettings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        if handlers is None:
+            handlers = default_registry
+        self._registry = handlers if isinstance(handlers, HandlerRegistry) else HandlerRegistry.of(handlers)
+        if not len(self._registry):
+            raise InvalidValue("a worker needs at least one handler; decorate a class with @job_handler and import it")
+        self._registry.check_buildable()
+        if isinstance(queues, str):
+            raise InvalidValue(f"queues is a list of names, not the one string {queues!r}")
+        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
+            raise InvalidValue(f"max_concurrency is a whole number of at least 1, not {max_concurrency!r}")
+        if not 0.05 <= heartbeat_interval <= 60:
+            raise InvalidValue(f"heartbeat_interval is from 0.05 to 60 seconds, not {heartbeat_interval}")
+        self.worker_id = WorkerId(checked_name("worker id", worker_id or process_name()))
+        self.queues = tuple(checked_name("queue", queue) for queue in queues or ())
+        self.max_concurrency = max_concurrency
+        self._interval = heartbeat_interval
+        self._grace = stop_grace
+        self._broker = broker
+        self._settings = settings or ConnectionSettings()
+        self._clock = clock or SystemClock()
+        self._engine: WorkerEngine | None = None
+        self._failure: asyncio.Future[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Connected to the broker and subscribed, so that jobs can come."""
+        return self._engine is not None and self._engine.connected
+
+    async def start(self) -> None:
+        """Build the handlers, connect, and take jobs.
+
+        ``async`` handlers run on the event loop that this is called on.
+
+        Raises:
+            BrokerUnreachable: nobody answered at the broker's address in time.
+        """
+        if self._engine is not None:
+            raise InvalidValue(f"worker {self.worker_id} is started already")
+        loop = asyncio.get_running_loop()
+        session = WorkerSession(
+            self.worker_id,
+            new_incarnation(),
+            queues=self.queues,
+            handlers={definition.job_type: definition.policy for definition in self._registry},
+            max_concurrency=self.max_concurrency,
+            interval=self._interval,
+        )
+        failure = self._failure = loop.create_future()
+        engine = WorkerEngine(
+            self._broker,
+            session,
+            self._settings,
+            self._clock,
+            interval=self._interval,
+            on_failure=lambda problem: loop.call_soon_threadsafe(_fail, failure, problem),
+        )
+        execution = Execution(self._registry, self._settings.serializer, self._clock, engine, loop)
+        self._engine = engine
+        try:
+            await engine.call(engine.open(execution))
+        except BaseException:
+            await engine.call(engine.crash())
+            engine.end()
+            self._engine = None
+            raise
+        logger.info("worker %s is ready for %d job types", self.worker_id, len(self._registry))
+
+    async def wait(self) -> None:
+        """Wait until this worker must stop.
+
+        Raises:
+            WorkerReplaced: another process runs under the same worker id.
+        """
+        if self._failure is not None:
+            await asyncio.shield(self._failure)
+
+    async def stop(self) -> None:
+        """Take no more jobs, let running ones end within the grace, release the rest, say good-bye. Bounded."""
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        try:
+            await engine.call(engine.drain(self._grace, RELEASE_GRACE))
+            await engine.call(engine.close())
+        finally:
+            engine.end()
+            _settle(self._failure)
+
+    def simulate_crash(self) -> _Done:
+        """Drop the connection without a good-bye, as a killed process does, and stop. For tests of recovery.
+
+        Takes effect when called; it may also be awaited.
+        """
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.crash_now()
+            _settle(self._failure)
+        return _Done()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+
+class _Done:
+    """Something that can be awaited, and need not be."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+def _fail(failure: asyncio.Future[None], problem: BeskarError) -> None:
+    if not failure.done():
+        failure.set_exception(problem)
+        failure.exception()  # it may be that nobody waits; then it is not an error that nobody did
+        logger.error("%s", problem)
+
+
+def _settle(failure: asyncio.Future[None] | None) -> None:
+    if failure is not None and not failure.done():
+        failure.set_result(None)
