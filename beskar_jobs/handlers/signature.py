@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, ForwardRef, TypeVar
 
 from beskar_jobs.handlers import rules
-from beskar_jobs.handlers.base import HandlerBase
+from beskar_jobs.handlers.base import HandlerBase, JobHandler, JobHandlerWithResult
 from beskar_jobs.handlers.context import JobContext
 
 _AWAITABLES = (collections.abc.Awaitable, collections.abc.Coroutine)
@@ -39,7 +39,7 @@ def declared_types(cls: type[HandlerBase[Any, Any]]) -> tuple[Any, Any]:
 
 def _bound(cls: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What *cls*, subscripted by *arguments*, fills the two type variables of HandlerBase with."""
-    if cls is HandlerBase:
+    if cls is HandlerBase or (cls in (JobHandler, JobHandlerWithResult) and not arguments):
         return arguments or None
     parameters = getattr(cls, "__parameters__", ())
     if parameters and not arguments:
