@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
@@ -23,9 +23,8 @@ import attrs
 from beskar_jobs.model.errors import StorageError
 from beskar_jobs.model.job import Job, JobId, JobStatus, WaitingFor
 from beskar_jobs.ports.storage import Commit, CommitOutcome, JobFilter, Lane
+from beskar_jobs.storage.times import to_microseconds
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _CLOCK_WAITS: Final = (WaitingFor.TIME, WaitingFor.RETRY)
 _COMPACT_AT: Final = 512
 
@@ -85,13 +84,9 @@ class _Ordered(Generic[_K]):
         return self._keys[self._start + index]
 
 
-def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND
-
-
 def _ready_key(job: Job) -> _ReadyKey:
     spec = job.spec
-    return (-spec.priority, _microseconds(job.due_at), spec.sequence, spec.id)
+    return (-spec.priority, to_microseconds(job.due_at), spec.sequence, spec.id)
 
 
 class MemoryStorage:
@@ -159,11 +154,11 @@ class MemoryStorage:
 
     async def due(self, now: datetime, limit: int) -> Sequence[Job]:
         self._check_open()
-        return [self._jobs[key[2]] for key in self._waiting.up_to((_microseconds(now) + 1,), limit)]
+        return [self._jobs[key[2]] for key in self._waiting.up_to((to_microseconds(now) + 1,), limit)]
 
     async def next_due(self, after: datetime | None = None) -> datetime | None:
         self._check_open()
-        position = 0 if after is None else self._waiting.place((_microseconds(after) + 1,))
+        position = 0 if after is None else self._waiting.place((to_microseconds(after) + 1,))
         return self._jobs[self._waiting[position][2]].due_at if position < len(self._waiting) else None
 
     async def active(self) -> Sequence[Job]:

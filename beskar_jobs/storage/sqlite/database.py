@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _OLDEST_SQLITE: Final = (3, 35, 0)
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-_BLOCKS: Final = (256, 64, 16, 4, 1)
+_BLOCKS: Final = (64, 16, 4, 1)
 """How many rows one statement writes; few sizes, so that the prepared statements stay in the connection's cache."""
 
 _INSERTS: Final = {count: with_rows(QUERIES["insert_jobs"], rows.INSERT_WIDTH, count) for count in _BLOCKS}

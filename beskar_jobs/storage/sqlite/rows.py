@@ -7,7 +7,7 @@ written out flat. Values that most jobs do not have are ``NULL``; policies, of w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from beskar_jobs.model.job import (
 )
 from beskar_jobs.model.retry import Retry
 from beskar_jobs.ports.storage import Change
+from beskar_jobs.storage.times import from_microseconds, to_microseconds
 
 INSERT_WIDTH: Final = 16
 """Parameters of one row of the query ``insert_jobs``."""
@@ -34,29 +35,11 @@ INSERT_WIDTH: Final = 16
 CHANGE_WIDTH: Final = 10
 """Parameters of one row of the query ``change_jobs``."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 _NOTHING: Final[dict[str, Any]] = {}
 _STATUSES: Final = {status.value: status for status in JobStatus}
 _WAITS: Final[dict[str | None, WaitingFor | None]] = {None: None, **{wait.value: wait for wait in WaitingFor}}
-
-
-def to_microseconds(moment: datetime) -> int:
-    """Whole microseconds since 1970 in UTC.
-
-    Raises:
-        InvalidValue: *moment* has no time zone.
-    """
-    try:
-        since = moment - _EPOCH
-    except TypeError:
-        raise InvalidValue(f"a time in a job has a time zone, as in datetime.now(UTC); {moment!r} has none") from None
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-
-
-def from_microseconds(value: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=value)
 
 
 def insert_parameters(jobs: Iterable[Job]) -> list[Any]:
@@ -257,4 +240,4 @@ def _read_failure(values: dict[str, Any]) -> JobFailure:
 
 
 def _moment(value: int | None) -> datetime | None:
-    return None if value is None else _EPOCH + timedelta(microseconds=value)
+    return None if value is None else from_microseconds(value)

@@ -20,6 +20,7 @@ from beskar_jobs.model.job import ACTIVE, TERMINAL, Job, JobId, JobStatus
 from beskar_jobs.ports.storage import Commit, CommitOutcome, JobFilter, Lane
 from beskar_jobs.storage.sqlite import rows
 from beskar_jobs.storage.sqlite.database import Database, Synchronous
+from beskar_jobs.storage.times import from_microseconds, to_microseconds
 
 T = TypeVar("T")
 
@@ -117,11 +118,11 @@ class SqliteStorage:
         return [(Lane(queue, job_type), count) for queue, job_type, count in lanes]
 
     async def due(self, now: datetime, limit: int) -> Sequence[Job]:
-        return await self._jobs("due", now=rows.to_microseconds(now), limit=max(0, limit))
+        return await self._jobs("due", now=to_microseconds(now), limit=max(0, limit))
 
     async def next_due(self, after: datetime | None = None) -> datetime | None:
-        value = await self._value("next_due", after=_BEFORE_ANY_TIME if after is None else rows.to_microseconds(after))
-        return None if value is None else rows.from_microseconds(value)
+        value = await self._value("next_due", after=_BEFORE_ANY_TIME if after is None else to_microseconds(after))
+        return None if value is None else from_microseconds(value)
 
     async def active(self) -> Sequence[Job]:
         return await self._jobs("active")
