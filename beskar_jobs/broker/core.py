@@ -179,7 +179,6 @@ class BrokerCore:
 
     def _consume(self, peer: Peer, data: bytes, now: float) -> int:
         """Handle the complete packets in *data*; where the incomplete rest starts."""
-        view = memoryview(data)
         end = len(data)
         limit = self.limits.max_packet_size
         start = 0
@@ -205,24 +204,25 @@ class BrokerCore:
             kind = first >> 4
             session = peer.session
             if session is None:
-                self._on_connect(peer, self._decode_connect(kind, view[start:stop]), now)
+                self._on_connect(peer, self._decode_connect(kind, data[start:stop], body - start), now)
             elif kind == 3:
-                packet = decode(view[start:stop])
+                raw = data[start:stop]
+                packet = decode(raw, body - start)
                 assert isinstance(packet, PublishPacket)
-                message = self._take_in(peer, packet, data[start:stop], body - start, now)
+                message = self._take_in(peer, packet, raw, body - start, now)
                 self._on_publish(peer, session, message, packet.packet_id, retain=first & 1)
             elif kind == 4 and length == 2:
                 session.acknowledged(int.from_bytes(data[body:stop]), now)
             else:
-                self._on_other(peer, session, decode(view[start:stop]), now)
+                self._on_other(peer, session, decode(data[start:stop], body - start), now)
             start = stop
         peer.needed = 0
         return start
 
-    def _decode_connect(self, kind: int, packet: memoryview) -> ConnectPacket:
+    def _decode_connect(self, kind: int, packet: bytes, body: int) -> ConnectPacket:
         if kind != 1:
             raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "the first packet is not CONNECT")
-        decoded = decode(packet)
+        decoded = decode(packet, body)
         assert isinstance(decoded, ConnectPacket)
         return decoded
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from mqtt5 import DisconnectReasonCode, Packet, read
 
+from beskar_jobs.broker.strings import strings_are_valid
+
 MAX_CONNECT_SIZE = 1024 * 1024
 """Bytes of a CONNECT at most, Will included: whoever sends it is not known yet."""
 
@@ -39,22 +41,19 @@ def packet_end(buffer: bytes | bytearray, start: int) -> tuple[int, int] | None:
     raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "the remaining length has more than four bytes")
 
 
-def decode(packet: memoryview) -> Packet:
-    """The packet in *packet*, which is complete.
+def decode(packet: bytes, body: int) -> Packet:
+    """The packet in *packet*, which is complete and whose body starts at *body*.
 
     Raises:
         PeerFault: it is malformed.
     """
+    if not strings_are_valid(packet, body):
+        raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "malformed packet: a string is not UTF-8")
     try:
-        decoded, used = read(packet)
+        decoded, used = read(memoryview(packet))
     except (ValueError, IndexError) as error:
         # The bytes are all there, so "not enough" means that a length inside the packet points beyond its end.
         raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, f"malformed packet: {error}") from None
-    except BaseException as error:
-        # The codec answers a string that is not UTF-8 with a panic, whose class it does not export.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "malformed packet: a string is not UTF-8") from None
     if used != len(packet):
         raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "malformed packet: bytes left over")
     return decoded

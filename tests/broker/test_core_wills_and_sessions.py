@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
-from tests.broker.core_bed import CoreBed
 from mqtt5 import DisconnectPacket, DisconnectReasonCode, PubAckPacket, Will
+
+from tests.broker.core_bed import CoreBed
 
 
 @pytest.fixture
