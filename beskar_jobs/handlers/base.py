@@ -53,10 +53,6 @@ class HandlerBase(ABC, Generic[A, R]):
 class JobHandler(HandlerBase[A, None], Generic[A]):
     """Handles jobs with arguments *A* that return nothing."""
 
-    @abstractmethod
-    def execute(self, context: JobContext[A]) -> Awaitable[None] | None:
-        """Do the job; see :meth:`HandlerBase.execute`."""
-
 
 class JobHandlerWithResult(HandlerBase[A, R], Generic[A, R]):
     """Handles jobs with arguments *A* that return an *R*."""
