@@ -7,9 +7,10 @@ minute, however many there are.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Protocol
 
 import attrs
@@ -115,8 +116,13 @@ class RoleConnection:
     async def subscribe(self, filters: Sequence[str]) -> None:
         await self._transport.subscribe(filters)
 
-    async def unsubscribe(self, filters: Sequence[str]) -> None:
-        await self._transport.unsubscribe(filters)
+    def unsubscribe_soon(self, filters: Sequence[str]) -> None:
+        """Unsubscribe without waiting; if it fails, messages that nobody wants come in and are dropped."""
+        self._spawn(self._unsubscribe(filters))
+
+    async def _unsubscribe(self, filters: Sequence[str]) -> None:
+        with contextlib.suppress(TransportError):
+            await self._transport.unsubscribe(filters)
 
     async def publish(self, messages: Sequence[OutboundMessage]) -> None:
         """Publish, and wait until the broker has them."""
@@ -126,9 +132,12 @@ class RoleConnection:
         """Publish without waiting. What gets lost is driven again by the protocol: claims, ends, presence, requests."""
         batch = list(messages)
         if batch:
-            task = asyncio.get_running_loop().create_task(self._send(batch))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._spawn(self._send(batch))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _send(self, messages: Sequence[OutboundMessage]) -> None:
         try:

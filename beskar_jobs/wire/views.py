@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from beskar_jobs.model.details import JobDetails
 from beskar_jobs.model.job import Job, JobId, JobStatus, WaitingFor
 from beskar_jobs.model.updates import JobStatusUpdate, update_sequence
 from beskar_jobs.wire.messages import INLINE_RESULT_BYTES, NULL, JobView, StatusItem
@@ -102,4 +103,23 @@ def status_update(item: StatusItem | JobView) -> JobStatusUpdate:
         result=bytes(item.result) if has_result else None,
         result_omitted=omitted,
         failure=item.failure,
+    )
+
+
+def job_details(view: JobView) -> JobDetails:
+    """What a client that asked for the job hands to its user."""
+    return JobDetails(
+        update=status_update(view),
+        sequence=view.order,
+        arguments=bytes(view.arguments),
+        priority=view.priority,
+        failures=view.failures,
+        crashes=view.crashes,
+        cancel_requested=view.cancel_requested,
+        created_at=view.created_at,
+        due_at=view.due_at,
+        started_at=view.started_at,
+        finished_at=view.finished_at,
+        metadata=view.metadata,
+        capable_workers=view.capable_workers,
     )
