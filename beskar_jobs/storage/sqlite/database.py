@@ -234,6 +234,8 @@ class Database:
                 )
             case sqlite3.SQLITE_FULL:
                 return f"no room to write {path}; nothing was written. Free space on its disk, then try again {said}"
+            case sqlite3.SQLITE_IOERR:
+                return f"the disk under {path} refused; nothing was written. Look at the disk and its quotas {said}"
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
                 return f"{path} cannot be written; let this user write the file and its folder {said}"
             case sqlite3.SQLITE_CANTOPEN:

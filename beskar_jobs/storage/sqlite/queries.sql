@@ -97,7 +97,7 @@ FROM (
     AND (:queue IS NULL OR queue = :queue)
     AND (:job_type IS NULL OR job_type = :job_type)
     AND sequence < :before
-    ORDER BY sequence DESC, row DESC
+    ORDER BY sequence DESC
     LIMIT :limit
 
 -- name: find_any
@@ -113,7 +113,7 @@ FROM (
 -- Scheduled jobs, latest first.
 SELECT json_group_array({job})
 FROM (
-    SELECT * FROM beskar_jobs
+    SELECT * FROM beskar_jobs INDEXED BY beskar_jobs_scheduled
     WHERE status = 'scheduled'
     {page}
 )
