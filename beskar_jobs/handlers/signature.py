@@ -16,6 +16,7 @@ from typing import Any, ForwardRef, TypeVar
 from beskar_jobs.handlers import rules
 from beskar_jobs.handlers.base import HandlerBase, JobHandler, JobHandlerWithResult
 from beskar_jobs.handlers.context import JobContext
+from beskar_jobs.wire.typewalk import type_name
 
 _AWAITABLES = (collections.abc.Awaitable, collections.abc.Coroutine)
 
@@ -94,7 +95,7 @@ def check_execute(cls: type[HandlerBase[Any, Any]], args_type: Any, result_type:
     function = inspect.getattr_static(cls, "execute")
     problem, is_async = _execute_problem(function, args_type, result_type)
     if problem is not None:
-        wanted = f"async def execute(self, context: JobContext[{_name(args_type)}]) -> {_name(result_type)}"
+        wanted = f"async def execute(self, context: JobContext[{type_name(args_type)}]) -> {type_name(result_type)}"
         raise rules.JOBGEN010.error(handler=cls.__qualname__, problem=problem, signature=wanted)
     return is_async
 
@@ -114,14 +115,14 @@ def _execute_problem(function: Any, args_type: Any, result_type: Any) -> tuple[s
     hints = _hints(inner)
     context = hints.get(parameters[1].name) if len(parameters) > 1 else None
     if context is not None and not _context_fits(context, args_type):
-        expected = f"JobContext[{_name(args_type)}]"
-        return rules.EXECUTE_CONTEXT.format(actual=_name(context), expected=expected), is_async
+        expected = f"JobContext[{type_name(args_type)}]"
+        return rules.EXECUTE_CONTEXT.format(actual=type_name(context), expected=expected), is_async
     if "return" in hints:
         returned = hints["return"]
         if not is_async and typing.get_origin(returned) in _AWAITABLES:
             returned, is_async = typing.get_args(returned)[-1], True
         if not _result_fits(returned, result_type):
-            return rules.EXECUTE_RETURN.format(actual=_name(returned), expected=_name(result_type)), is_async
+            return rules.EXECUTE_RETURN.format(actual=type_name(returned), expected=type_name(result_type)), is_async
     return None, is_async
 
 
@@ -157,11 +158,3 @@ def _result_fits(annotation: Any, result_type: Any) -> bool:
     if annotation is Any or _variables(annotation) or annotation is typing.NoReturn:
         return True
     return bool((None if annotation is type(None) else annotation) == result_type)
-
-
-def _name(value: Any) -> str:
-    if value is None or value is type(None):
-        return "None"
-    if isinstance(value, type) and not typing.get_args(value):
-        return value.__qualname__
-    return str(value).replace("typing.", "")

@@ -27,10 +27,9 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from enum import Enum, Flag
 from typing import Any, Final, Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -104,21 +103,21 @@ def _load_str(data: Any) -> str:
     raise misfit(data, "a str")
 
 
-def _in_range(value: int) -> int:
+def int_in_range(value: int) -> int:
     if LOWEST_INT <= value <= HIGHEST_INT:
         return value
     raise Misfit("is an int beyond 64 bits; use a Decimal or a str")
 
 
-def _dump_int(value: Any) -> int:
+def dump_int(value: Any) -> int:
     if type(value) is int:
-        return value if LOWEST_INT <= value <= HIGHEST_INT else _in_range(value)
+        return value if LOWEST_INT <= value <= HIGHEST_INT else int_in_range(value)
     if isinstance(value, int) and not isinstance(value, bool):
-        return _in_range(int.__index__(value))
+        return int_in_range(int.__index__(value))
     raise misfit(value, "an int")
 
 
-def _load_int(data: Any) -> int:
+def load_int(data: Any) -> int:
     if type(data) is int:
         return data
     raise misfit(data, "an int")
@@ -271,7 +270,7 @@ def _text_codec(cls: type, dump: Callable[[Any], Any], parse: Callable[[str], An
 
 SCALARS: Final[dict[Any, Codec]] = {
     str: Codec(_dump_str, _load_str, frozenset({"string"}), (str,)),
-    int: Codec(_dump_int, _load_int, frozenset({"integer"}), (int,)),
+    int: Codec(dump_int, load_int, frozenset({"integer"}), (int,)),
     float: Codec(_float, _float, frozenset({"number"}), (float,)),
     bool: Codec(_bool, _bool, frozenset({"boolean"}), (bool,)),
     type(None): Codec(_none, _none, frozenset({"null"}), (type(None),)),
@@ -286,89 +285,6 @@ SCALARS: Final[dict[Any, Codec]] = {
 """The types without parts."""
 
 
-def enum_codec(cls: type[Enum]) -> Codec:
-    """By value where the values are all strings or all whole numbers, else by name."""
-    values = [member.value for member in cls.__members__.values()]
-    for plain, shape in ((str, "string"), (int, "integer")):
-        if values and all(type(value) is plain for value in values):
-            if issubclass(cls, Flag):
-                return _flag_codec(cls)
-            return _choice_codec(cls, [(member, member.value) for member in cls], frozenset({shape}), (cls,))  # type: ignore[arg-type]  # mypy widens the literal
-    return _choice_codec(cls, [(member, member.name) for member in cls], frozenset({"string"}), (cls,))
-
-
-def _flag_codec(cls: type[Flag]) -> Codec:
-    def dump(value: Any) -> Any:
-        if type(value) is not cls:
-            raise misfit(value, article(cls))
-        return _in_range(value.value)
-
-    def load(data: Any) -> Any:
-        try:
-            return cls(_load_int(data))
-        except ValueError:
-            raise Misfit(f"is not a {cls.__name__}") from None
-
-    return Codec(dump, load, frozenset({"integer"}), (cls,))
-
-
-def literal_codec(values: Iterable[Any]) -> Codec | str:
-    """The codec for ``Literal[…]``, or why there is none."""
-    choices: list[tuple[Any, Any]] = []
-    shapes: set[Shape] = set()
-    for value in values:
-        if isinstance(value, Enum):
-            codec = enum_codec(type(value))
-            choices.append((value, codec.dump(value)))
-            shapes |= codec.shapes
-        elif type(value) in (str, int, bool, type(None)):
-            choices.append((value, value))
-            shapes |= SCALARS[type(value)].shapes
-        else:
-            return f"Literal[{value!r}] is not a str, int, bool, None or enum member"
-    if len({(type(plain), plain) for _, plain in choices}) != len(choices):
-        return "two of the literals look the same in JSON"
-    return _choice_codec(None, choices, frozenset(shapes), tuple({type(value) for value, _ in choices}))
-
-
-def _choice_codec(
-    cls: type | None, choices: list[tuple[Any, Any]], shapes: frozenset[Shape], python_types: tuple[type, ...]
-) -> Codec:
-    """A fixed choice of values; ``True`` and ``1`` are two."""
-    writes = {(type(value), value): plain for value, plain in choices}
-    reads = {(type(plain), plain): value for value, plain in choices}
-    names = ", ".join(repr(plain) for _, plain in choices)
-    wanted = f"one of {names if len(names) <= 200 else names[:200] + '…'}"
-
-    def dump(value: Any) -> Any:
-        try:
-            return writes[type(value), value]
-        except (KeyError, TypeError):
-            raise misfit(value, wanted if cls is None else article(cls)) from None
-
-    def load(data: Any) -> Any:
-        try:
-            return reads[type(data), data]
-        except (KeyError, TypeError):
-            raise misfit(data, wanted) from None
-
-    return Codec(dump, load, shapes, python_types)
-
-
-_INT_KEY: Final = re.compile(r"0|-?[1-9][0-9]{0,19}")
-
-
-def int_key_codec() -> Codec:
-    """An int as the key of an object: its decimal digits."""
-
-    def load(data: Any) -> int:
-        if type(data) is not str or not _INT_KEY.fullmatch(data):
-            raise Misfit("is a key that is not a whole number")
-        return _in_range(int(data))
-
-    return Codec(lambda value: str(_dump_int(value)), load, frozenset({"string"}), (int,))
-
-
 def plain_problem(value: Any) -> None:
     """See that *value* is JSON data as it stands.
 
@@ -379,7 +295,7 @@ def plain_problem(value: Any) -> None:
     if cls in (str, bool, type(None)):
         return
     if cls is int:
-        _in_range(value)
+        int_in_range(value)
     elif cls is float:
         if not math.isfinite(value):
             raise Misfit("is not finite, and JSON has no NaN and no infinity")

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import msgspec
 
-from beskar_jobs.model.errors import PayloadInvalid
+from beskar_jobs.model.errors import PayloadInvalid, ValueNotSerializable
 from beskar_jobs.wire.values import dump_value, load_value
 
 M = TypeVar("M")
@@ -76,6 +76,8 @@ class JsonSerializer:
 
     def load_value(self, data: bytes, declared: Any) -> Any:
         """The user's value in *data*; see :func:`beskar_jobs.wire.values.load_value`."""
+        if len(data) > self.max_bytes:
+            raise ValueNotSerializable(f"a value of {len(data)} bytes; at most {self.max_bytes} are read")
         return load_value(data, declared)
 
     def _decoder(self, message_type: type[Any]) -> tuple[msgspec.json.Decoder[Any], int | None]:

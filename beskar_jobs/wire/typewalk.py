@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import inspect
+import re
 import sys
 import types
 import typing
@@ -19,7 +20,8 @@ from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union
 import attrs
 
 from beskar_jobs.wire import composites
-from beskar_jobs.wire.codecs import SCALARS, Codec, Misfit, enum_codec, int_key_codec, literal_codec
+from beskar_jobs.wire.choices import enum_codec, int_key_codec, literal_codec
+from beskar_jobs.wire.codecs import SCALARS, Codec, Misfit
 
 _ARRAYS: Final[Mapping[Any, type]] = {
     list: list,
@@ -46,6 +48,10 @@ _QUALIFIERS: Final = {
 }
 
 
+# What a reader does not need to see of a name.
+_WITHIN: Final = re.compile(r"[\w.]*<locals>\.|\btyping\.")
+
+
 class NotPortable(Exception):
     """A type whose values cannot make the round trip; ``steps`` lead to the part, innermost first."""
 
@@ -63,8 +69,8 @@ def type_name(declared: Any) -> str:
     if declared is None or declared is type(None):
         return "None"
     if isinstance(declared, type) and not typing.get_args(declared):
-        return declared.__qualname__.rpartition("<locals>.")[2][:200]
-    return str(declared).replace("typing.", "").rpartition("<locals>.")[2][:200]
+        return _WITHIN.sub("", declared.__qualname__)[:200]
+    return _WITHIN.sub("", str(declared))[:200]
 
 
 class TypeWalk:
@@ -185,7 +191,7 @@ class TypeWalk:
                 f"is {type_name(declared)}, which is none of the types that can be written as JSON; "
                 "make it an attrs class or a dataclass, or pass a path or an id"
             )
-        typed_dict = typing.is_typeddict(cls)
+        typed_dict = _is_typed_dict(cls)
         codec = Codec(_unfinished, _unfinished, composites.OBJECT, (dict,) if typed_dict else (cls,))
         codec.tag = None if typed_dict else cls.__name__
         self.made[declared] = codec
@@ -207,6 +213,11 @@ class TypeWalk:
         except NotPortable as problem:
             problem.steps.append(step)
             raise
+
+
+def _is_typed_dict(cls: type) -> bool:
+    """Of either make: that of typing_extensions is another one for typing."""
+    return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
 
 
 def _alias_value(alias: Any) -> Any:
@@ -235,7 +246,7 @@ def _bare(origin: Any) -> tuple[Any, ...]:
 
 def _class_fields(cls: type) -> list[tuple[str, str, bool]] | None:
     """``(name, constructor's argument, required)`` per field; ``None`` if *cls* is no class with fields."""
-    if typing.is_typeddict(cls):
+    if _is_typed_dict(cls):
         required: frozenset[str] = getattr(cls, "__required_keys__", frozenset())
         return [(name, name, name in required) for name in cls.__annotations__]
     if issubclass(cls, tuple):
@@ -285,7 +296,7 @@ def _field_types(cls: type, arguments: tuple[Any, ...]) -> dict[str, Any]:
     bindings: dict[type, dict[Any, Any]] = {}
     _bind(cls, arguments, bindings)
     types_: dict[str, Any] = {}
-    for owner in reversed(cls.__mro__ if not typing.is_typeddict(cls) else (cls,)):
+    for owner in reversed(cls.__mro__ if not _is_typed_dict(cls) else (cls,)):
         try:
             own = inspect.get_annotations(owner)
             if not own:
@@ -294,7 +305,10 @@ def _field_types(cls: type, arguments: tuple[Any, ...]) -> dict[str, Any]:
                 owner, localns={cls.__name__: cls, owner.__name__: owner}, include_extras=True
             )
         except Exception as error:
-            raise NotPortable(f"has annotations that cannot be resolved: {error}") from error
+            raise NotPortable(
+                f"has annotations that cannot be resolved ({error}); what they name has to be defined "
+                "before the handler, and imported outside TYPE_CHECKING"
+            ) from error
         known = bindings.get(owner, {})
         types_.update({name: substituted(hints[name], known) for name in own if name in hints})
     return types_

@@ -8,7 +8,7 @@ import attrs
 import msgspec
 import pytest
 
-from beskar_jobs.model.errors import PayloadInvalid
+from beskar_jobs.model.errors import PayloadInvalid, ValueNotSerializable
 from beskar_jobs.ports.serializer import Serializer
 from beskar_jobs.wire.serializer import JsonSerializer
 
@@ -85,6 +85,8 @@ def test_a_payload_over_the_bound_is_not_even_parsed() -> None:
     small: Any = JsonSerializer(max_bytes=10)
     with pytest.raises(PayloadInvalid, match="Order of 11 bytes; at most 10 are read"):
         small.decode(b"not json at", Order)
+    with pytest.raises(ValueNotSerializable, match="a value of 11 bytes; at most 10 are read"):
+        small.load_value(b"not json at", int)
 
 
 def test_text_that_is_no_utf8_does_not_keep_a_message_from_going_out(serializer: Serializer) -> None:

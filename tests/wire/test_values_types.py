@@ -103,7 +103,7 @@ class Pair(Generic[T]):
         (type[int], "none of the types that can be written as JSON"),
         (Upload, "Upload.file is IO[bytes], which is none of the types"),
         (Nested, "Nested.uploads[value][].file is IO[bytes]"),
-        (OnlyForCheckers, "OnlyForCheckers has annotations that cannot be resolved: name 'Fraction' is not defined"),
+        (OnlyForCheckers, "OnlyForCheckers has annotations that cannot be resolved (name 'Fraction' is not defined)"),
         (Computed, "Computed has the field 'twice' that its constructor does not take"),
         (WithInitVar, "WithInitVar has a constructor whose arguments are not its fields: scale"),
         (OwnConstructor, "whose arguments are not its fields: size, text"),

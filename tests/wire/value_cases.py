@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 from typing_extensions import TypeAliasType
+from typing_extensions import TypedDict as OtherTypedDict
 
 T = TypeVar("T")
 CustomerId = NewType("CustomerId", str)
@@ -79,6 +80,10 @@ class Options(TypedDict):
     height: NotRequired[int]
 
 
+class OtherOptions(OtherTypedDict, total=False):
+    depth: int
+
+
 @attrs.frozen
 class Album:
     items: tuple[Video | Image, ...]
@@ -133,6 +138,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "generic_subclass": (LabelledBox[date], LabelledBox((date(2026, 1, 1),), [(), ()], "x")),
     "named_tuple": (Point, Point(1.0, 2.5)),
     "typed_dict": (Options, {"width": 1}),
+    "typed_dict_of_the_other_make": (OtherOptions, {}),
     "optional_class": (Video | None, VIDEO),
     "union_of_kinds": (list[int | float | str | list[str] | None], [1, 1.0, "a", None, ["b"]]),
     "union_of_classes": (Album, Album((VIDEO, Image("a.png")), {"none": None, "image": Image("b.png")})),
