@@ -73,7 +73,7 @@ async def timed(storage: JobStorage, commits: Sequence[Commit], what: str, size:
             raise RuntimeError("the storage refused part of a commit that it should have taken whole")
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     p50, p99 = statistics.median(times), sorted(times)[int(len(times) * 0.99)]
-    print(  # noqa: T201
+    print(
         f"  {what:9} batch {size:4}: {jobs / wall:9,.0f}/s  wall {wall / jobs * 1e6:7.1f} us  "
         f"cpu {cpu / jobs * 1e6:6.1f} us  p50 {p50 * 1e3:7.3f} ms  p99 {p99 * 1e3:7.3f} ms"
     )
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--busy", action="store_true", help="let the event loop compute all the while")
     options = parser.parse_args()
     for name in options.storages:
-        print(name)  # noqa: T201
+        print(name)
         for size in options.sizes:
             with tempfile.TemporaryDirectory() as folder:
                 url = "memory://" if name == "memory" else f"sqlite:///{Path(folder, 'jobs.db')}"

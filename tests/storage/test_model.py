@@ -10,7 +10,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
@@ -119,7 +118,8 @@ def steps(draw: st.DrawFn, job: Job) -> Job:
 class StorageMachine(RuleBasedStateMachine):
     """Drives a storage and a dictionary with the same commits, and compares every answer."""
 
-    url: ClassVar[Callable[[Path], str]]
+    url: ClassVar[str]
+    """Of the storage, with the folder of its files as ``{folder}``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class StorageMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.jobs: dict[JobId, Job] = {}
         self.sequence = 0
-        self.storage: JobStorage = create_storage(type(self).url(Path(self.folder.name)))
+        self.storage: JobStorage = create_storage(self.url.format(folder=self.folder.name))
         self.run(self.storage.open())
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -219,11 +219,11 @@ class StorageMachine(RuleBasedStateMachine):
 
 
 class MemoryMachine(StorageMachine):
-    url = staticmethod(lambda folder: "memory://")
+    url = "memory://"
 
 
 class SqliteMachine(StorageMachine):
-    url = staticmethod(lambda folder: f"sqlite:///{folder / 'jobs.db'}")
+    url = "sqlite:///{folder}/jobs.db"
 
 
 TestMemoryAnswersAsADictionary = MemoryMachine.TestCase
