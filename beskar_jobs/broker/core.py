@@ -34,7 +34,7 @@ from mqtt5 import (
 
 from beskar_jobs.broker.deadlines import Deadlines
 from beskar_jobs.broker.framing import MAX_CONNECT_SIZE, PeerFault, decode, packet_end
-from beskar_jobs.broker.messages import Message
+from beskar_jobs.broker.messages import Message, plain_layout
 from beskar_jobs.broker.routing import Router
 from beskar_jobs.broker.sessions import NEVER, BrokerLimits, Peer, Session
 from beskar_jobs.broker.subscribing import subscribe, unsubscribe
@@ -183,20 +183,15 @@ class BrokerCore:
         limit = self.limits.max_packet_size
         start = 0
         while end - start >= 2 and not peer.closing:
-            length = data[start + 1]
-            if length < 0x80:
-                body = start + 2
-                stop = body + length
-            else:
-                bounds = packet_end(data, start)
-                if bounds is None:
-                    peer.needed = 0
-                    return start
-                body, stop = bounds
-                if stop - start > (limit if peer.session is not None else min(limit, MAX_CONNECT_SIZE)):
-                    raise PeerFault(
-                        DisconnectReasonCode.PACKET_TOO_LARGE, f"a packet of {stop - start} bytes is over the limit"
-                    )
+            bounds = packet_end(data, start)
+            if bounds is None:
+                peer.needed = 0
+                return start
+            body, stop = bounds
+            if stop - start > (limit if peer.session is not None else min(limit, MAX_CONNECT_SIZE)):
+                raise PeerFault(
+                    DisconnectReasonCode.PACKET_TOO_LARGE, f"a packet of {stop - start} bytes is over the limit"
+                )
             if stop > end:
                 peer.needed = stop - start
                 return start
@@ -206,12 +201,8 @@ class BrokerCore:
             if session is None:
                 self._on_connect(peer, self._decode_connect(kind, data[start:stop], body - start), now)
             elif kind == 3:
-                raw = data[start:stop]
-                packet = decode(raw, body - start)
-                assert isinstance(packet, PublishPacket)
-                message = self._take_in(peer, packet, raw, body - start, now)
-                self._on_publish(peer, session, message, packet.packet_id, retain=first & 1)
-            elif kind == 4 and length == 2:
+                self._on_publish(peer, session, data[start:stop], body - start, now)
+            elif kind == 4 and stop - body == 2:
                 session.acknowledged(int.from_bytes(data[body:stop]), now)
             else:
                 self._on_other(peer, session, decode(data[start:stop], body - start), now)
@@ -268,32 +259,36 @@ class BrokerCore:
         session.attach(peer)
         session.pump(now)
 
-    def _take_in(self, peer: Peer, packet: PublishPacket, raw: bytes, body: int, now: float) -> Message:
-        """The message of a PUBLISH, whose body starts at *body* of *raw*."""
+    def _on_publish(self, peer: Peer, session: Session, raw: bytes, body: int, now: float) -> None:
         first = raw[0]
-        topic = packet.topic
-        alias = packet.topic_alias
-        if alias is not None:
-            topic = self._resolve_alias(peer, alias, topic)
-        if packet.subscription_ids:
-            raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a client's PUBLISH has a subscription identifier")
-        message = Message(packet, topic, (first >> 1) & 3, now)
-        if alias is None and not first & 0x09:
-            message.seed(raw, body + 2 + int.from_bytes(raw[body : body + 2]))
-        return message
-
-    def _on_publish(
-        self, peer: Peer, session: Session, message: Message, packet_id: int | None, *, retain: int
-    ) -> None:
+        packet_id: int | None
+        layout = plain_layout(raw, body)
+        if layout is not None:
+            topic_end, payload_at = layout
+            try:
+                topic = str(raw[body + 2 : topic_end], "utf-8")
+            except UnicodeDecodeError:
+                raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "a topic name is not UTF-8") from None
+            packet_id = raw[topic_end] << 8 | raw[topic_end + 1] if first & 0x06 else None
+            message = Message.from_plain(topic, raw, topic_end, payload_at, now)
+        else:
+            packet = decode(raw, body)
+            assert isinstance(packet, PublishPacket)
+            if packet.subscription_ids:
+                raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a client's PUBLISH has a subscription identifier")
+            topic_end = body + 2 + (raw[body] << 8 | raw[body + 1])
+            packet_id = packet.packet_id
+            message = Message.from_packet(packet, self._resolve_topic(peer, packet), raw, topic_end, now)
         publish = self.router.publish
-        if not message.qos:
-            publish(message, retain, session)
+        qos = message.qos
+        if not qos:
+            publish(message, first & 1, session)
             return
         if not packet_id:
             raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a PUBLISH has the packet identifier 0")
         identifier = packet_id.to_bytes(2)
-        if message.qos == 1:
-            if publish(message, retain, session):
+        if qos == 1:
+            if publish(message, first & 1, session):
                 peer.send(_PUBACK + b"\x02" + identifier)
             else:
                 peer.send(_PUBACK + b"\x03" + identifier + _NO_MATCHING_SUBSCRIBERS)
@@ -302,10 +297,15 @@ class BrokerCore:
             if len(session.received_ids) >= self.limits.receive_max:
                 raise PeerFault(DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, "too many unfinished QoS 2 publishes")
             session.received_ids.add(packet_id)
-            publish(message, retain, session)
+            publish(message, first & 1, session)
         peer.send(_PUBREC + b"\x02" + identifier)
 
-    def _resolve_alias(self, peer: Peer, alias: int, topic: str) -> str:
+    def _resolve_topic(self, peer: Peer, packet: PublishPacket) -> str:
+        """The topic, where the packet may give an alias for it (3.3.2.3.4)."""
+        topic = packet.topic
+        alias = packet.topic_alias
+        if alias is None:
+            return topic
         if not 0 < alias <= self.limits.topic_alias_max:
             raise PeerFault(DisconnectReasonCode.TOPIC_ALIAS_INVALID, f"topic alias {alias} is out of range")
         if topic:
@@ -423,7 +423,7 @@ class BrokerCore:
         session.will_at = None
         if will is None:
             return
-        message = Message(will, will.topic, int(will.qos), now)
+        message = Message.from_will(will, now)
         try:
             self.router.publish(message, will.retain, session)
         except PeerFault as fault:

@@ -28,8 +28,15 @@ def packet_end(buffer: bytes | bytearray, start: int) -> tuple[int, int] | None:
     Raises:
         PeerFault: the length has more than four bytes.
     """
-    length = 0
     available = len(buffer)
+    if start + 2 < available:  # the likely cases first: this runs for every packet
+        length = buffer[start + 1]
+        if length < 0x80:
+            return start + 2, start + 2 + length
+        byte = buffer[start + 2]
+        if byte < 0x80:
+            return start + 3, start + 3 + (length & 0x7F | byte << 7)
+    length = 0
     for position in range(4):
         at = start + 1 + position
         if at >= available:

@@ -235,7 +235,7 @@ class Session:
         elif qos:
             self._send_acknowledged(peer, Delivery(message, qos, retain, subscription_ids), now)
         else:
-            frame = message.frame(0, retain, subscription_ids, now).head
+            frame, _ = message.frame(0, retain, subscription_ids, now)
             if self._fits(peer, len(frame), message):
                 peer.send(frame)
 
@@ -259,7 +259,7 @@ class Session:
             elif delivery.qos:
                 self._send_acknowledged(peer, delivery, now)
             else:
-                frame = message.frame(0, delivery.retain, delivery.subscription_ids, now).head
+                frame, _ = message.frame(0, delivery.retain, delivery.subscription_ids, now)
                 if self._fits(peer, len(frame), message):
                     peer.send(frame)
 
@@ -281,8 +281,7 @@ class Session:
 
     def _send_acknowledged(self, peer: Peer, delivery: Delivery, now: float) -> None:
         message = delivery.message
-        frame = message.frame(delivery.qos, delivery.retain, delivery.subscription_ids, now)
-        head, tail = frame
+        head, tail = message.frame(delivery.qos, delivery.retain, delivery.subscription_ids, now)
         size = len(head) + 2 + len(tail)
         if not self._fits(peer, size, message):
             self.in_flight.pop(delivery.packet_id, None)
