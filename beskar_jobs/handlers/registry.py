@@ -53,10 +53,10 @@ class HandlerDefinition:
         """Where the class stands, for messages: ``module.Class (file:line)``."""
         name = f"{self.handler.__module__}.{self.handler.__qualname__}"
         try:
-            line = inspect.getsourcelines(self.handler)[1]
-            return f"{name} ({inspect.getsourcefile(self.handler)}:{line})"
-        except (OSError, TypeError):
-            return name
+            return f"{name} ({inspect.getsourcefile(self.handler)}:{inspect.getsourcelines(self.handler)[1]})"
+        except (OSError, TypeError):  # a class made by a call; its execute was written somewhere all the same
+            code = getattr(inspect.unwrap(self.handler.execute), "__code__", None)
+            return name if code is None else f"{name} ({code.co_filename}:{code.co_firstlineno})"
 
 
 class HandlerRegistry:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import collections.abc
 import inspect
 import sys
+import types
 import typing
 from collections.abc import Mapping
-from typing import Any, ForwardRef, TypeVar
+from typing import Any, Final, ForwardRef, TypeVar
 
 from beskar_jobs.handlers import rules
 from beskar_jobs.handlers.base import HandlerBase, JobHandler, JobHandlerWithResult
@@ -147,14 +148,34 @@ def _hints(function: Any) -> dict[str, Any]:
 def _context_fits(annotation: Any, args_type: Any) -> bool:
     if annotation is Any or isinstance(annotation, TypeVar):
         return True
-    origin = typing.get_origin(annotation) or annotation
-    if origin is not JobContext:
+    if (typing.get_origin(annotation) or annotation) is not JobContext:
         return False
     inner = typing.get_args(annotation)
-    return not inner or inner[0] == args_type or inner[0] is Any or bool(_variables(inner[0]))
+    return not inner or inner[0] is Any or bool(_variables(inner[0])) or _same(inner[0], args_type)
 
 
 def _result_fits(annotation: Any, result_type: Any) -> bool:
-    if annotation is Any or _variables(annotation) or annotation is typing.NoReturn:
+    return annotation in (Any, typing.NoReturn) or bool(_variables(annotation)) or _same(annotation, result_type)
+
+
+_UNIONS: Final = (typing.Union, types.UnionType)
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Whether two spellings mean one type: ``List[int]`` and ``list[int]``, ``Optional[int]`` and ``None | int``."""
+    first, second = _bare(first), _bare(second)
+    if first == second:
         return True
-    return bool((None if annotation is type(None) else annotation) == result_type)
+    origins = typing.get_origin(first), typing.get_origin(second)
+    parts = typing.get_args(first), typing.get_args(second)
+    if None in origins or len(parts[0]) != len(parts[1]):
+        return False
+    if all(origin in _UNIONS for origin in origins):
+        return all(any(_same(one, other) for other in parts[1]) for one in parts[0])
+    return origins[0] is origins[1] and all(map(_same, *parts))
+
+
+def _bare(declared: Any) -> Any:
+    while typing.get_origin(declared) is typing.Annotated:
+        declared = typing.get_args(declared)[0]
+    return type(None) if declared is None else declared

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from datetime import timedelta
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Annotated, Any, Dict, Generic, List, Optional, TypeVar  # noqa: UP035
 
 import attrs
 import pytest
@@ -335,6 +335,17 @@ async def asynchronous(self: Any, context: JobContext[Args]) -> Result: ...  # t
 )
 def test_an_execute_that_can_be_called_is_fine(function: Callable[..., Any], is_async: bool) -> None:
     assert definition_of(decorated(with_execute(function))).is_async is is_async
+
+
+class Spelled(JobHandlerWithResult[Annotated[List[Args], "many"], Optional[Dict[str, int]]]):  # noqa: UP006, UP045
+    """The older spellings on the class, the newer ones below."""
+
+    def execute(self, context: JobContext[list[Args]]) -> dict[str, int] | None:
+        return None
+
+
+def test_two_spellings_of_one_type_agree() -> None:
+    decorated(Spelled)
 
 
 def test_a_wrapped_async_execute_is_still_async() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +73,41 @@ def test_a_constructor_that_needs_arguments_is_told_before_the_first_job() -> No
 def test_what_is_no_decorated_handler_is_refused(item: Any) -> None:
     with pytest.raises(InvalidValue, match="is not decorated with @job_handler"):
         HandlerRegistry.of([item])
+
+
+RELOADED = """
+import importlib
+import sys
+
+from beskar_jobs import JobContext, JobHandler, job_handler
+from beskar_jobs.handlers import default_registry
+
+
+@job_handler("only.one")
+class OnlyHandler(JobHandler[str]):
+    def execute(self, context: JobContext[str]) -> None:
+        pass
+
+
+if __name__ == "__main__":
+    import reloaded
+
+    importlib.reload(reloaded)
+    print(*default_registry.job_types, default_registry.get("only.one").handler.__module__)
+"""
+
+
+def test_a_module_that_is_reloaded_or_run_and_imported_defines_its_handler_once(tmp_path: Path) -> None:
+    (tmp_path / "reloaded.py").write_text(RELOADED)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "reloaded.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("only.one reloaded\n", "")
 
 
 def test_a_list_with_one_job_type_twice_is_refused() -> None:
