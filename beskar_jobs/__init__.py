@@ -1,35 +1,39 @@
-"""Beskar Jobs: distributed background jobs on MQTT 5, enqueued by class and type-checked."""
+"""Beskar Jobs: distributed background jobs on MQTT 5, enqueued by class and type-checked.
+
+Each public name is imported from its home when it is first used. So a client does not pay for the worker, nobody pays
+for the packet codec of the embedded broker (an extra) but who uses it, and the command line answers at once.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from beskar_jobs.client import JobClient, JobHandle, SyncJobClient, SyncJobHandle
-from beskar_jobs.handlers import HandlerRegistry, JobContext, JobHandler, JobHandlerWithResult, job_handler
-from beskar_jobs.model.errors import (
-    BeskarError,
-    BrokerUnreachable,
-    EnqueueRejected,
-    InvalidValue,
-    JobCancelled,
-    JobDefinitionError,
-    JobFailed,
-    ResultTimeout,
-    SchedulerUnavailable,
-    UnknownJob,
-    ValueNotSerializable,
-    WorkerReplaced,
-)
-from beskar_jobs.model.job import JobId, JobStatus, ParentOutcome, WaitingFor
-from beskar_jobs.model.request import JobRequest, RawRequest
-from beskar_jobs.model.retry import Retry
-from beskar_jobs.model.updates import JobStatusUpdate
-from beskar_jobs.runtime.connection import ConnectionSettings
-from beskar_jobs.scheduler import JobScheduler
-from beskar_jobs.worker import JobWorker
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from beskar_jobs.broker import EmbeddedBroker
+    from beskar_jobs.client import JobClient, JobHandle, SyncJobClient, SyncJobHandle
+    from beskar_jobs.handlers import HandlerRegistry, JobContext, JobHandler, JobHandlerWithResult, job_handler
+    from beskar_jobs.model.errors import (
+        BeskarError,
+        BrokerUnreachable,
+        EnqueueRejected,
+        InvalidValue,
+        JobCancelled,
+        JobDefinitionError,
+        JobFailed,
+        ResultTimeout,
+        SchedulerUnavailable,
+        UnknownJob,
+        ValueNotSerializable,
+        WorkerReplaced,
+    )
+    from beskar_jobs.model.job import JobId, JobStatus, ParentOutcome, WaitingFor
+    from beskar_jobs.model.request import JobRequest, RawRequest
+    from beskar_jobs.model.retry import Retry
+    from beskar_jobs.model.updates import JobStatusUpdate
+    from beskar_jobs.runtime.connection import ConnectionSettings
+    from beskar_jobs.scheduler import JobScheduler
+    from beskar_jobs.worker import JobWorker
 
 __all__ = [
     "BeskarError",
@@ -67,11 +71,46 @@ __all__ = [
     "job_handler",
 ]
 
+_HOMES: Final = {
+    name: module
+    for module, names in {
+        "beskar_jobs.broker": ("EmbeddedBroker",),
+        "beskar_jobs.client": ("JobClient", "JobHandle", "SyncJobClient", "SyncJobHandle"),
+        "beskar_jobs.handlers": ("HandlerRegistry", "JobContext", "JobHandler", "JobHandlerWithResult", "job_handler"),
+        "beskar_jobs.model.errors": (
+            "BeskarError",
+            "BrokerUnreachable",
+            "EnqueueRejected",
+            "InvalidValue",
+            "JobCancelled",
+            "JobDefinitionError",
+            "JobFailed",
+            "ResultTimeout",
+            "SchedulerUnavailable",
+            "UnknownJob",
+            "ValueNotSerializable",
+            "WorkerReplaced",
+        ),
+        "beskar_jobs.model.job": ("JobId", "JobStatus", "ParentOutcome", "WaitingFor"),
+        "beskar_jobs.model.request": ("JobRequest", "RawRequest"),
+        "beskar_jobs.model.retry": ("Retry",),
+        "beskar_jobs.model.updates": ("JobStatusUpdate",),
+        "beskar_jobs.runtime.connection": ("ConnectionSettings",),
+        "beskar_jobs.scheduler": ("JobScheduler",),
+        "beskar_jobs.worker": ("JobWorker",),
+    }.items()
+    for name in names
+}
+
 
 def __getattr__(name: str) -> Any:
-    """The embedded broker is imported when it is used: its packet codec is an extra that most processes go without."""
-    if name == "EmbeddedBroker":
-        from beskar_jobs.broker import EmbeddedBroker  # noqa: PLC0415
+    """A public name, on its first use; from then on it is an ordinary attribute."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
 
-        return EmbeddedBroker
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

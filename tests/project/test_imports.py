@@ -69,3 +69,15 @@ def test_every_name_in_every_all_is_there(package: ModuleType) -> None:
         module = importlib.import_module(info.name)
         for name in getattr(module, "__all__", ()):
             assert hasattr(module, name), f"{info.name}.__all__ names {name}"
+
+
+def test_every_public_name_of_the_library_can_be_imported_lazily() -> None:
+    for name in beskar_jobs.__all__:
+        assert getattr(beskar_jobs, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'JobQueue'"):
+        _ = beskar_jobs.JobQueue  # type: ignore[attr-defined]
+
+
+def test_importing_the_library_loads_none_of_its_parts() -> None:
+    code = "import sys, beskar_jobs; assert not [m for m in sys.modules if m.startswith('beskar_jobs.')]"
+    assert _heavy_modules_after(code) == []
