@@ -49,12 +49,15 @@ class TransportFixture:
         make_unreachable: one to an address where nobody answers, with the password :data:`SECRET` in its URL.
         outage: a context in which the broker is away: connections are cut on entering, and nobody answers until it is
             left. What the broker has retained may be lost with it.
+        large: bytes of the largest payload that the broker is asked to pass on; less only where the broker, not the
+            transport, cannot do a megabyte.
     """
 
     prefix: str
     make: MakeTransport
     make_unreachable: MakeTransport
     outage: Callable[[], AbstractAsyncContextManager[None]]
+    large: int = 1024 * 1024
 
 
 Claim = Callable[[TransportFixture], Awaitable[None]]

@@ -23,6 +23,7 @@ import os
 import socket
 import ssl
 import threading
+import traceback
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
@@ -161,6 +162,7 @@ class Connection:
                     properties=_connect_properties(),
                 )
             except (OSError, ValueError) as failure:
+                _close_sockets_of(failure)
                 error = failure
             try:
                 self._loop.call_soon_threadsafe(report, error)
@@ -181,11 +183,11 @@ class Connection:
         finally:
             dialled.cancel()
 
-    async def handshake(self, timeout: float) -> None:
-        """CONNECT, and the broker's answer.
+    async def handshake(self) -> None:
+        """CONNECT, and the broker's answer; for how long to wait for it is the caller's to say.
 
         Raises:
-            ConnectFailed: within *timeout* seconds.
+            ConnectFailed: the broker refused, or closed.
         """
         sock = self._client.socket()
         if sock is None or self._ended:
@@ -198,11 +200,7 @@ class Connection:
         self._loop.add_reader(self._file, self._on_readable)
         self._tick()
         self._flush()
-        try:
-            async with asyncio.timeout(timeout):
-                await self._connack
-        except TimeoutError:
-            raise ConnectFailed(f"the broker did not answer CONNECT within {timeout:.1f} s") from None
+        await self._connack
         self._quiet = False
 
     def _on_connect(
@@ -540,6 +538,15 @@ def _puback_text(code: int) -> str:
         return f"{str(ReasonCode(PacketTypes.PUBACK, identifier=code)).lower()} (0x{code:02x})"
     except KeyError:
         return f"0x{code:02x}"
+
+
+def _close_sockets_of(failure: Exception) -> None:
+    """Close what paho had opened when it failed: it leaves a socket that did not get through its handshake to the
+    garbage collector, which may come late, and an outage may last."""
+    for frame, _ in traceback.walk_tb(failure.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, socket.socket):
+                value.close()
 
 
 def _no_delay(file: int) -> None:

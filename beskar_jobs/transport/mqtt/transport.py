@@ -128,18 +128,18 @@ class MqttTransport:
         will = self._options.will(number) if self._options.will is not None else None
         connection = Connection(self._url, self._options, self._tls, will, events, fast=self._fast_path)
         events.connection = self._dialling = connection
+        deadline = self._now() + timeout
         try:
-            async with asyncio.timeout(timeout):
-                await connection.dial(timeout)
-                # From here on the broker may know the Will with this number, so no other connection may use it.
-                self._number = number
-                await connection.handshake(timeout)
+            await connection.dial(timeout)
+            # From here on the broker may know the Will with this number, so no other connection may use it.
+            self._number = number
+            async with asyncio.timeout_at(deadline):
+                await connection.handshake()
                 self._require_not_closed()
-                if self._filters:
-                    await self._subscribe_again(connection)
+                await self._subscribe_again(connection)
         except TimeoutError:
             connection.abort()
-            raise ConnectFailed(f"no connection within {timeout:.1f} s") from None
+            raise ConnectFailed(f"the broker did not answer within {timeout:.1f} s") from None
         except ConnectionLost as error:
             raise ConnectFailed(str(error)) from error
         except BaseException:
