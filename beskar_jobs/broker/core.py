@@ -36,7 +36,7 @@ from beskar_jobs.broker.deadlines import Deadlines
 from beskar_jobs.broker.framing import MAX_CONNECT_SIZE, PeerFault, decode, packet_end
 from beskar_jobs.broker.messages import Message, plain_layout
 from beskar_jobs.broker.routing import Router
-from beskar_jobs.broker.sessions import NEVER, BrokerLimits, Peer, Session
+from beskar_jobs.broker.sessions import NEVER, BrokerLimits, Counters, Peer, Session
 from beskar_jobs.broker.subscribing import subscribe, unsubscribe
 
 logger = logging.getLogger("beskar_jobs.broker")
@@ -61,6 +61,7 @@ class BrokerCore:
         self.limits = limits
         self.router = router or Router()
         self.sessions: dict[str, Session] = {}
+        self.counters = Counters()
         self._make_client_id = make_client_id
         self._ready: list[Peer] = []
         self._peers: set[Peer] = set()
@@ -235,7 +236,7 @@ class BrokerCore:
             session = None
         present = session is not None
         if session is None:
-            session = self.sessions[client_id] = Session(client_id, self.limits)
+            session = self.sessions[client_id] = Session(client_id, self.limits, self.counters)
         session.expiry_interval = packet.session_expiry_interval
         session.will = packet.will
         peer.session = session

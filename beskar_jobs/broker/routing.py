@@ -28,6 +28,16 @@ class _Target(NamedTuple):
     identifiers: tuple[int, ...]
     no_local: bool
 
+    def and_also(self, other: _Target) -> _Target:
+        """One delivery for two filters of a session that both match (3.3.4)."""
+        return _Target(
+            self.session,
+            max(self.qos, other.qos),
+            self.retain_as_published or other.retain_as_published,
+            self.identifiers + other.identifiers,
+            self.no_local and other.no_local,
+        )
+
 
 class _Retained:
     """A slot of the retained tree. *armed* tells that a deadline will look at it."""
@@ -111,19 +121,18 @@ class Router:
         fault = name_fault(topic)
         if fault is not None:
             raise PeerFault(DisconnectReasonCode.TOPIC_NAME_INVALID, fault)
-        grouped: dict[Session, list[Subscription]] = {}
-        for subscription in self._subscriptions.match(topic):
-            grouped.setdefault(subscription.session, []).append(subscription)
-        route = [
-            _Target(
-                session,
-                max(each.qos for each in subscriptions),
-                any(each.retain_as_published for each in subscriptions),
-                tuple(each.identifier for each in subscriptions if each.identifier is not None),
-                all(each.no_local for each in subscriptions),
+        targets: dict[Session, _Target] = {}
+        for each in self._subscriptions.match(topic):
+            target = _Target(
+                each.session,
+                each.qos,
+                each.retain_as_published,
+                () if each.identifier is None else (each.identifier,),
+                each.no_local,
             )
-            for session, subscriptions in grouped.items()
-        ]
+            other = targets.get(each.session)
+            targets[each.session] = target if other is None else other.and_also(target)
+        route = list(targets.values())
         if len(self._routes) >= _MAX_ROUTES:
             self._routes.clear()
         self._routes[topic] = route

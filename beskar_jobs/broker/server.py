@@ -31,6 +31,9 @@ logger = logging.getLogger("beskar_jobs.broker")
 _LINGER = 1.0
 """Seconds that a connection gets to take its last bytes after the broker has closed it."""
 
+_BACKLOG = 1024
+"""Connections that may wait to be accepted: after a restart all clients come at once."""
+
 
 def _make_client_id() -> str:
     return f"auto-{secrets.token_hex(8)}"
@@ -79,6 +82,11 @@ class EmbeddedBroker:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)
         return f"mqtt://[{host}]:{self._port}" if ":" in host else f"mqtt://{host}:{self._port}"
 
+    @property
+    def dropped_messages(self) -> int:
+        """Messages that did not fit into a client's queue, or into the packets it takes, since the last start."""
+        return 0 if self._running is None else self._running.core.counters.dropped
+
     async def start(self) -> None:
         """Listen. Does nothing if it runs already.
 
@@ -90,9 +98,9 @@ class EmbeddedBroker:
         running = _Running(self._limits, self._stall_timeout)
         loop = asyncio.get_running_loop()
         if self._unix_path is not None:
-            running.server = await loop.create_unix_server(running.accept, self._unix_path)
+            running.server = await loop.create_unix_server(running.accept, self._unix_path, backlog=_BACKLOG)
         else:
-            running.server = await loop.create_server(running.accept, self._host, self._port)
+            running.server = await loop.create_server(running.accept, self._host, self._port, backlog=_BACKLOG)
             self._port = running.server.sockets[0].getsockname()[1]
         self._running = running
         logger.info("broker listens on %s", self.url)

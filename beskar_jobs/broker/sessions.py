@@ -48,6 +48,15 @@ class BrokerLimits:
     topic_alias_max: int = 64
 
 
+class Counters:
+    """What a broker counts over all its sessions, those that have ended included."""
+
+    __slots__ = ("dropped",)
+
+    def __init__(self) -> None:
+        self.dropped = 0
+
+
 class Peer:
     """One connection, without its socket: what came in and is incomplete, what goes out and is not taken yet.
 
@@ -153,6 +162,7 @@ class Session:
     """
 
     __slots__ = (
+        "_counters",
         "_limits",
         "_next_id",
         "_outstanding",
@@ -171,8 +181,9 @@ class Session:
         "will_at",
     )
 
-    def __init__(self, client_id: str, limits: BrokerLimits) -> None:
+    def __init__(self, client_id: str, limits: BrokerLimits, counters: Counters) -> None:
         self.client_id = client_id
+        self._counters = counters
         self._limits = limits
         self._next_id = 1
         self._outstanding = 0
@@ -323,6 +334,7 @@ class Session:
 
     def _drop(self, message: Message, why: str) -> None:
         self.dropped += 1
+        self._counters.dropped += 1
         if not self._reported:
             self._reported = True
             logger.warning(

@@ -69,6 +69,7 @@ class MemoryBroker:
     Attributes:
         intercept: asked for every message that a client publishes, with the client's identifier; what it returns is
             published instead: nothing (lost, though acknowledged to the publisher), the message twice, another.
+            Called on the thread of that client.
         intercept_delivery: the same for every message on its way to a client.
 
     Raises:

@@ -326,7 +326,7 @@ def test_full_queue_drops_the_newest_counts_them_and_logs_once(
     assert len(quick.payloads()) == 9
     bed.core.drained(slow.peer, bed.now)
     assert slow.payloads() == [b"0", b"1", b"2", b"3", b"4"]
-    assert bed.core.sessions["slow"].dropped == 4
+    assert bed.core.sessions["slow"].dropped == bed.core.counters.dropped == 4
     assert [record.args[1] for record in caplog.records if isinstance(record.args, tuple)] == ["slow"]
 
 
