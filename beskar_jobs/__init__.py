@@ -102,14 +102,15 @@ _HOMES: Final = {
     for name in names
 }
 
+if not TYPE_CHECKING:  # a type checker knows the names, and is to refuse all others
 
-def __getattr__(name: str) -> Any:
-    """A public name, on its first use; from then on it is an ordinary attribute."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
+    def __getattr__(name: str) -> Any:
+        """A public name, on its first use; from then on it is an ordinary attribute."""
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
 
 
 def __dir__() -> list[str]:
