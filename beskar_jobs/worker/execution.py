@@ -199,7 +199,8 @@ class Execution:
 
     def _start_tasks(self, attempts: Sequence[RunningAttempt]) -> None:
         for running in attempts:
-            running.task = self._loop.create_task(self._run_on_loop(running))
+            # Not the context of whoever woke the loop: with an in-memory broker that may be an enqueuer in this process.
+            running.task = self._loop.create_task(self._run_on_loop(running), context=self._context.copy())
 
     async def _run_on_loop(self, running: RunningAttempt) -> None:
         limit = asyncio.timeout(running.claim.timeout)
