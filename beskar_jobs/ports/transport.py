@@ -16,8 +16,8 @@ Contract, held by the public suite in :mod:`beskar_jobs.testing.transport_suite`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
 
 import attrs
 
@@ -119,7 +119,8 @@ class Transport(Protocol):
 
     async def unsubscribe(self, filters: Sequence[str]) -> None: ...
 
-    async def publish(self, messages: Sequence[OutboundMessage]) -> None:
+    # Not "async def": a coroutine's body would not run before it is awaited.
+    def publish(self, messages: Sequence[OutboundMessage]) -> Coroutine[Any, Any, None]:
         """Publish in order. Returns when the broker has acknowledged every QoS 1 message among them; QoS 0 messages
         count as sent when they are handed to the connection. While the broker is away it waits, its messages queued.
         Sending starts in the call itself, so that calls which are not awaited one by one still keep their order.
