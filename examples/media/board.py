@@ -41,7 +41,9 @@ class Board:
         if status is JobStatus.SUCCEEDED:
             percent = 100.0
         if not self._console.is_terminal:
-            if self._shown.get(name) != (status, worker):
+            # That a new job is in its queue is no news, that it is there again is.
+            news = name in self._shown or status is not JobStatus.ENQUEUED
+            if news and self._shown.get(name) != (status, worker):
                 self.say(f"{name:<18} {status:<10} {worker}")
             self._shown[name] = (status, worker)
             return

@@ -105,7 +105,7 @@ async def watch(job: Watched, board: Board, kill: Kill | None) -> None:
         job.worker = update.worker_id or job.worker
         job.attempt = update.attempt
         job.ends += update.status.is_terminal
-        board.show(job.name, update.status, update.percent or 0.0, job.worker)
+        board.show(job.name, update.status, update.percent or 0.0, update.worker_id)
         if kill is not None and kill.consider(job, update.status, update.percent or 0.0):
             board.say(f"SIGKILL for {kill.worker}, with {job.name} at {kill.percent:.0f} %")
     job.result = await job.handle.result(timeout=60)
@@ -138,7 +138,7 @@ async def play(console: Console, cluster: Cluster, output: Path) -> None:
         async with JobClient(cluster.url) as client:
             started = time.monotonic()
             first = {
-                f"{photo.stem} {shape}": thumbnails(photo, output, shape, (480, 320, 160))
+                f"{photo.stem} {shape}": thumbnails(photo, output, shape, (640, 480, 320, 160))
                 for shape in (Shape.ORIGINAL, Shape.SQUARE)
                 for photo in photos
             }
@@ -228,6 +228,8 @@ def main() -> int:
     # Like Ctrl-C, so that the processes are ended all the same.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
     root = Path(tempfile.mkdtemp(prefix="beskar-demo-"))
     try:
         asyncio.run(run(console, root))

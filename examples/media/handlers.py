@@ -84,7 +84,7 @@ def _make(picture: Image.Image, width: int, image_format: ImageFormat, path: Pat
         case ImageFormat.WEBP:
             small.save(part, "WEBP", quality=85, method=6)
         case ImageFormat.AVIF:
-            small.save(part, "AVIF", quality=70, speed=4, max_threads=1)
+            small.save(part, "AVIF", quality=70, speed=6, max_threads=1)
     size = part.stat().st_size
     os.replace(part, path)
     return Thumbnail(path=str(path), width=width, height=height, size_bytes=size)

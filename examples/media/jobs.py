@@ -25,7 +25,7 @@ class ImageThumbnails(JobRequest[ThumbnailArgs, ThumbnailResult]):
         source: str,
         output_dir: str,
         shape: Shape = Shape.ORIGINAL,
-        widths: tuple[int, ...] = (480, 320, 160),
+        widths: tuple[int, ...] = (640, 480, 320, 160),
         formats: tuple[ImageFormat, ...] = (ImageFormat.AVIF, ImageFormat.WEBP, ImageFormat.JPEG),
     ) -> None:
         super().__init__(

@@ -36,7 +36,7 @@ class ThumbnailArgs:
     source: str
     output_dir: str
     shape: Shape = Shape.ORIGINAL
-    widths: tuple[int, ...] = (480, 320, 160)
+    widths: tuple[int, ...] = (640, 480, 320, 160)
     formats: tuple[ImageFormat, ...] = (ImageFormat.AVIF, ImageFormat.WEBP, ImageFormat.JPEG)
 
 
