@@ -199,7 +199,7 @@ class Execution:
 
     def _start_tasks(self, attempts: Sequence[RunningAttempt]) -> None:
         for running in attempts:
-            # Not the context of whoever woke the loop: with an in-memory broker that may be an enqueuer in this process.
+            # Not in the context of whoever woke the loop, which may be an enqueuer in this process.
             running.task = self._loop.create_task(self._run_on_loop(running), context=self._context.copy())
 
     async def _run_on_loop(self, running: RunningAttempt) -> None:
