@@ -35,8 +35,8 @@ WORKER = WorkerRef(WorkerId("worker-1"), "0197c1f0a8b2")
 
 def new_job(number: int) -> Job:
     at = START + timedelta(milliseconds=number)
-    # Ids as clients make them: spread evenly, so that the index of ids gains nothing from their order.
-    name = f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}{number:016x}"
+    # Ids as clients make them: milliseconds, then chance (here: the same chance in every run).
+    name = f"{1_767_225_600_000 + number // 10:012x}{number * 0x9E3779B97F4A7C15F39CC060 % 2**80:020x}"
     spec = JobSpec(JobId(name), "media.video.transcode", "media", ARGUMENTS, at, number)
     return Job(spec, JobStatus.ENQUEUED, at, at)
 

@@ -6,9 +6,11 @@ Contract, held by the public suite in :mod:`beskar_jobs.testing.storage_suite`:
   storage's settings promise); when it raises, nothing of it is. It may be called again with the same content.
 * A change is written only where the stored version is the expected one. Losing that race is an answer
   (``False``), not an exception, and refuses that change only.
+* A change writes how the job stands. What was asked for (``spec``) stays as it was inserted.
 * An insert whose id is already there changes nothing and answers with the job as stored.
 * Jobs come back equal to what was written, field by field.
 * Every other method reads; it sees all commits that returned before it was called.
+* A job that cannot be kept (a time without a zone) is :class:`~beskar_jobs.model.errors.InvalidValue`.
 * Failures that may pass (file locked, server away, disk full) are :class:`~beskar_jobs.model.errors.StorageError`.
 * A storage may be used from one event loop; it never blocks it for longer than a few milliseconds.
 """
@@ -99,7 +101,7 @@ class JobStorage(Protocol):
         ...
 
     async def next_due(self, after: datetime | None = None) -> datetime | None:
-        """The earliest ``due_at`` (later than *after*, if given) of SCHEDULED jobs that wait for ``time`` or ``retry``."""
+        """The earliest ``due_at`` (after *after*, if given) of SCHEDULED jobs that wait for ``time`` or ``retry``."""
         ...
 
     async def active(self) -> Sequence[Job]:

@@ -1,6 +1,7 @@
-"""The SQLite storage as the event loop sees it: a thread that writes and one that reads, each with its connection.
+"""The SQLite storage as the event loop sees it: a thread that writes and two that read, each with its connection.
 
-Neither connection is ever touched by another thread, and the loop only waits. A call that is cancelled while it waits
+What an engine asks for all the time is read apart from what people look at, which may walk over a whole history of
+jobs. No connection is ever touched by another thread, and the loop only waits. A call that is cancelled while it waits
 may still take place; a commit can be given again with the same content, so nothing is lost by that.
 """
 
@@ -53,6 +54,23 @@ class _Session:
             self._thread.shutdown(wait=False)
 
 
+class _Sessions:
+    """The three sessions of an open storage."""
+
+    def __init__(self) -> None:
+        self.writer = _Session("beskar-sqlite-write")
+        self.reader = _Session("beskar-sqlite-read")
+        self.browser = _Session("beskar-sqlite-browse")
+
+    async def close(self) -> None:
+        # The writer goes last: the last connection to go folds the log back into the file, and only it may write.
+        try:
+            await self.browser.close()
+            await self.reader.close()
+        finally:
+            await self.writer.close()
+
+
 class SqliteStorage:
     """Jobs in a SQLite file, which several processes may use at once on one machine (not over a network file system).
 
@@ -76,7 +94,7 @@ class SqliteStorage:
         self._path = Path(path).absolute()
         self._synchronous: Synchronous = synchronous
         self._patience = patience
-        self._sessions: tuple[_Session, _Session] | None = None
+        self._sessions: _Sessions | None = None
 
     def __repr__(self) -> str:
         return f"SqliteStorage({str(self._path)!r})"
@@ -84,48 +102,48 @@ class SqliteStorage:
     async def open(self) -> None:
         if self._sessions is not None:
             return
-        writer, reader = _Session("beskar-sqlite-write"), _Session("beskar-sqlite-read")
+        sessions = _Sessions()
         try:
-            await writer.open(self._connect_to_write)
-            await reader.open(self._connect_to_read)
+            await sessions.writer.open(self._connect_to_write)
+            await sessions.reader.open(self._connect_to_read)
+            await sessions.browser.open(self._connect_to_read)
         except BaseException:
-            await reader.close()
-            await writer.close()
+            await sessions.close()
             raise
-        self._sessions = writer, reader
+        self._sessions = sessions
 
     async def close(self) -> None:
         if self._sessions is None:
             return
-        (writer, reader), self._sessions = self._sessions, None
-        # The writer goes last: the last connection to go folds the log back into the file.
-        await reader.close()
-        await writer.close()
+        sessions, self._sessions = self._sessions, None
+        await sessions.close()
 
     async def commit(self, commit: Commit) -> CommitOutcome:
-        writer, _ = self._opened()
-        return await writer.run(lambda database: database.commit(commit))
+        return await self._opened().writer.run(lambda database: database.commit(commit))
 
     async def get(self, ids: Sequence[JobId]) -> Sequence[Job | None]:
-        found = {job.spec.id: job for job in await self._jobs("get", ids=rows.ids_text(ids))}
+        jobs = await self._opened().reader.run(_jobs("get", ids=rows.ids_text(ids)))
+        found = {job.spec.id: job for job in jobs}
         return [found.get(job_id) for job_id in ids]
 
     async def ready(self, lane: Lane, limit: int) -> Sequence[Job]:
-        return await self._jobs("ready", queue=lane.queue, job_type=lane.job_type, limit=max(0, limit))
+        query = _jobs("ready", queue=lane.queue, job_type=lane.job_type, limit=max(0, limit))
+        return await self._opened().reader.run(query)
 
     async def lanes(self) -> Sequence[tuple[Lane, int]]:
-        lanes = msgspec.json.decode(await self._value("lanes"))
+        lanes = msgspec.json.decode(await self._opened().reader.run(_value("lanes")))
         return [(Lane(queue, job_type), count) for queue, job_type, count in lanes]
 
     async def due(self, now: datetime, limit: int) -> Sequence[Job]:
-        return await self._jobs("due", now=to_microseconds(now), limit=max(0, limit))
+        return await self._opened().reader.run(_jobs("due", now=to_microseconds(now), limit=max(0, limit)))
 
     async def next_due(self, after: datetime | None = None) -> datetime | None:
-        value = await self._value("next_due", after=_BEFORE_ANY_TIME if after is None else to_microseconds(after))
+        query = _value("next_due", after=_BEFORE_ANY_TIME if after is None else to_microseconds(after))
+        value = await self._opened().reader.run(query)
         return None if value is None else from_microseconds(value)
 
     async def active(self) -> Sequence[Job]:
-        return await self._jobs("active")
+        return await self._opened().reader.run(_jobs("active"))
 
     async def find(self, wanted: JobFilter, *, limit: int, before_sequence: int | None = None) -> Sequence[Job]:
         parameters = {
@@ -135,30 +153,23 @@ class SqliteStorage:
             "limit": max(0, limit),
         }
         if not wanted.statuses:
-            return await self._jobs("find_any", **parameters)
+            return await self._opened().browser.run(_jobs("find_any", **parameters))
         # One index per status, so one query per status; the latest of all of them are what is wanted.
-        found: list[Job] = []
-        for status in frozenset(wanted.statuses):
-            found += await self._jobs(_finder(status), status=status.value, **parameters)
+        questions = [(_finder(status), {"status": status.value, **parameters}) for status in frozenset(wanted.statuses)]
+        found = await self._opened().browser.run(
+            lambda database: [job for text in database.read_together(questions) for job in rows.read_jobs(text)]
+        )
         found.sort(key=lambda job: job.spec.sequence, reverse=True)
         return found[: max(0, limit)]
 
     async def counts(self) -> Sequence[tuple[str, JobStatus, int]]:
-        counts = msgspec.json.decode(await self._value("counts"))
+        counts = msgspec.json.decode(await self._opened().browser.run(_value("counts")))
         return sorted((queue, JobStatus(status), count) for queue, status, count in counts)
 
     async def last_sequence(self) -> int:
-        return int(await self._value("last_sequence"))
+        return int(await self._opened().reader.run(_value("last_sequence")))
 
-    async def _value(self, query: str, **parameters: Any) -> Any:
-        _, reader = self._opened()
-        return await reader.run(lambda database: database.read(query, parameters))
-
-    async def _jobs(self, query: str, **parameters: Any) -> list[Job]:
-        _, reader = self._opened()
-        return await reader.run(lambda database: rows.read_jobs(database.read(query, parameters)))
-
-    def _opened(self) -> tuple[_Session, _Session]:
+    def _opened(self) -> _Sessions:
         if self._sessions is None:
             raise StorageError(f"the storage in {self._path} is not open; call open() first")
         return self._sessions
@@ -176,6 +187,14 @@ class SqliteStorage:
         database = Database(self._path, synchronous=self._synchronous, patience=self._patience)
         database.only_read()
         return database
+
+
+def _value(query: str, **parameters: Any) -> Callable[[Database], Any]:
+    return lambda database: database.read(query, parameters)
+
+
+def _jobs(query: str, **parameters: Any) -> Callable[[Database], list[Job]]:
+    return lambda database: rows.read_jobs(database.read(query, parameters))
 
 
 def _finder(status: JobStatus) -> str:
