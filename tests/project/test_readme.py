@@ -40,9 +40,10 @@ def running(command: list[str], folder: Path, log: Path) -> Iterator[subprocess.
         process.wait()
 
 
-def wait_for_port(port: int, seconds: float) -> None:
+def wait_for_port(port: int, seconds: float, broker: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + seconds
     while True:
+        assert broker.poll() is None, log.read_text()
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
@@ -70,9 +71,11 @@ def test_the_five_minutes_run_as_written(tmp_path: Path) -> None:
     beskar = str(Path(sys.executable).with_name("beskar"))
     logs = [tmp_path / f"{command[1]}.log" for command in commands]
     with ExitStack() as stack:
-        for command, log in zip(commands, logs, strict=True):
+        started = [
             stack.enter_context(running([beskar, *command[1:]], tmp_path, log))
-            wait_for_port(port, 30)
+            for command, log in zip(commands, logs, strict=True)
+        ]
+        wait_for_port(port, 30, started[0], logs[0])
         client = subprocess.run(
             [sys.executable, "client.py"], cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False
         )
