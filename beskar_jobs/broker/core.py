@@ -32,6 +32,7 @@ from mqtt5 import (
     PublishPacket,
 )
 
+from beskar_jobs.broker.acknowledging import acknowledge
 from beskar_jobs.broker.deadlines import Deadlines
 from beskar_jobs.broker.framing import MAX_CONNECT_SIZE, PeerFault, decode, packet_end
 from beskar_jobs.broker.messages import Message, plain_layout
@@ -41,9 +42,8 @@ from beskar_jobs.broker.subscribing import subscribe, unsubscribe
 
 logger = logging.getLogger("beskar_jobs.broker")
 
-_PUBACK, _PUBREC, _PUBREL, _PUBCOMP = b"\x40", b"\x50", b"\x62", b"\x70"
+_PUBACK, _PUBREC = b"\x40", b"\x50"
 _NO_MATCHING_SUBSCRIBERS = b"\x10"
-_NOT_FOUND = b"\x92"
 _PINGRESP = b"\xd0\x00"
 _KEEP_ALIVE_GRACE = 1.5  # 3.1.2.10
 
@@ -320,7 +320,7 @@ class BrokerCore:
     def _on_other(self, peer: Peer, session: Session, packet: mqtt5.Packet, now: float) -> None:
         match packet:
             case mqtt5.PubAckPacket() | mqtt5.PubRecPacket() | mqtt5.PubRelPacket() | mqtt5.PubCompPacket():
-                self._on_acknowledgement(peer, session, packet, now)
+                acknowledge(peer, session, packet, now)
             case mqtt5.SubscribePacket():
                 subscribe(self.router, peer, session, packet, now)
             case mqtt5.UnsubscribePacket():
@@ -333,30 +333,6 @@ class BrokerCore:
                 raise PeerFault(
                     DisconnectReasonCode.PROTOCOL_ERROR, f"a client does not send {type(packet).__name__} here"
                 )
-
-    def _on_acknowledgement(
-        self,
-        peer: Peer,
-        session: Session,
-        packet: mqtt5.PubAckPacket | mqtt5.PubRecPacket | mqtt5.PubRelPacket | mqtt5.PubCompPacket,
-        now: float,
-    ) -> None:
-        """QoS 1, and both directions of QoS 2 (4.3.2, 4.3.3)."""
-        packet_id = packet.packet_id
-        identifier = packet_id.to_bytes(2)
-        if isinstance(packet, mqtt5.PubRelPacket):
-            if packet_id in session.received_ids:
-                session.received_ids.remove(packet_id)
-                peer.send(_PUBCOMP + b"\x02" + identifier)
-            else:
-                peer.send(_PUBCOMP + b"\x03" + identifier + _NOT_FOUND)
-        elif isinstance(packet, mqtt5.PubRecPacket) and int(packet.reason_code) < 0x80:
-            if session.received(packet_id):
-                peer.send(_PUBREL + b"\x02" + identifier)
-            else:
-                peer.send(_PUBREL + b"\x03" + identifier + _NOT_FOUND)
-        else:
-            session.acknowledged(packet_id, now)
 
     def _on_disconnect(self, peer: Peer, session: Session, packet: DisconnectPacket, now: float) -> None:
         interval = packet.session_expiry_interval
