@@ -39,10 +39,13 @@ class Cancelling:
             self._cancel(question, job, now)
 
     def _cancel(self, question: Question, job: Job, now: Now) -> None:
-        if job.status.is_terminal:
-            self._answer(question, CancelReply(outcome="finished", status=job.status))
-        elif job.status.is_active and job.cancel_requested:
-            self._answer(question, CancelReply(outcome="requested", status=job.status))
+        if job.status.is_terminal or (job.status.is_active and job.cancel_requested):
+            uncommitted = self._state.ledger.uncommitted(job.id)
+            if uncommitted is not None:
+                uncommitted.cancels.append(question)
+            else:
+                outcome: Literal["finished", "requested"] = "finished" if job.status.is_terminal else "requested"
+                self._answer(question, CancelReply(outcome=outcome, status=job.status))
         elif job.status.is_active:
             write = self._state.ledger.write(transitions.request_cancel(job, question.reason, now.wall))
             write.cancels.append(question)

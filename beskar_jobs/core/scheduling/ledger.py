@@ -20,6 +20,7 @@ class Ledger:
         self._tracked: dict[JobId, Tracked] = {}
         self._inserts: list[Insert] = []
         self._writes: dict[JobId, Write] = {}
+        self._under_way: dict[JobId, Write] = {}
 
     def __len__(self) -> int:
         return len(self._tracked)
@@ -65,6 +66,13 @@ class Ledger:
             write.job = job
         return write
 
+    def uncommitted(self, job_id: JobId) -> Write | None:
+        """The write that will bring the job to where it was decided to stand; ``None``: it stands there."""
+        tracked = self._tracked.get(job_id)
+        if tracked is None or tracked.stored_version == tracked.job.version:
+            return None
+        return self._writes.get(job_id) or self._under_way.get(job_id)
+
     @property
     def pending(self) -> int:
         return len(self._inserts) + len(self._writes)
@@ -74,5 +82,5 @@ class Ledger:
         if not self._inserts and not self._writes:
             return None
         batch = Batch(self._inserts, list(self._writes.values()))
-        self._inserts, self._writes = [], {}
+        self._inserts, self._under_way, self._writes = [], self._writes, {}
         return batch
