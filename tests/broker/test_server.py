@@ -160,8 +160,9 @@ async def test_paho_gets_messages_of_every_qos_with_their_properties(broker: Emb
 async def test_ten_thousand_retained_topics_reach_one_late_subscriber(broker: EmbeddedBroker) -> None:
     def run() -> None:
         publisher = Paho(broker.port, "p")
-        infos = [publisher.client.publish(f"status/{i}", b"%d" % i, 1, retain=True) for i in range(10_000)]
-        infos[-1].wait_for_publish(60)
+        for i in range(10_000):
+            publisher.client.publish(f"status/{i}", b"%d" % i, retain=True)
+        publisher.client.publish("end", b"", 1).wait_for_publish(60)
         late = Paho(broker.port, "late")
         late.subscribe("status/+")
         late.until(lambda: len(late.messages) == 10_000)
