@@ -129,6 +129,7 @@ async def next_due_is_the_earliest_time_waited_for(storage: JobStorage) -> None:
     check_same(await storage.next_due(at(2)), None, "the next due time after the last one")
     await write(storage, changed(first, JobStatus.ENQUEUED, waiting_for=None))
     check_same(await storage.next_due(), at(2), "the next due time after the first was enqueued")
+    check_same(await storage.next_due(at(1)), at(2), "the next due time after a moment, after the first was enqueued")
 
 
 # -- active, find, counts, last_sequence
