@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
@@ -10,6 +11,7 @@ from uuid import uuid4
 
 import attrs
 
+from beskar_jobs.model.errors import TransportClosed
 from beskar_jobs.ports.transport import (
     InboundMessage,
     OutboundMessage,
@@ -22,10 +24,13 @@ __all__ = [
     "PATIENCE",
     "SECRET",
     "Claim",
+    "Claims",
     "Peer",
     "Recorder",
     "TransportFixture",
     "connected",
+    "expect_closed",
+    "finish",
     "numbered",
     "quick_options",
 ]
@@ -61,6 +66,19 @@ class TransportFixture:
 
 
 Claim = Callable[[TransportFixture], Awaitable[None]]
+
+
+class Claims(list[Claim]):
+    """A list of claims, filled by using it as a decorator."""
+
+    def __call__(self, function: Claim) -> Claim:
+        @functools.wraps(function)
+        async def bounded(fixture: TransportFixture) -> None:
+            async with asyncio.timeout(2 * PATIENCE):
+                await function(fixture)
+
+        self.append(bounded)
+        return function
 
 
 class Recorder:
@@ -152,3 +170,17 @@ def quick_options(**options: Any) -> TransportOptions:
 
 def numbered(topic: str, count: int, **fields: Any) -> list[OutboundMessage]:
     return [OutboundMessage(topic, b"%d" % number, **fields) for number in range(count)]
+
+
+async def finish(publishing: Awaitable[None]) -> None:
+    """Makes a task of what ``publish`` gives, whatever kind of awaitable that is."""
+    await publishing
+
+
+async def expect_closed(action: Awaitable[None]) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await action
+    except TransportClosed:
+        return
+    raise AssertionError("it should have raised TransportClosed")

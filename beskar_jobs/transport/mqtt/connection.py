@@ -1,9 +1,8 @@
 """One MQTT 5 connection, from dialling to its end, made by paho and driven from asyncio.
 
 A connection is used once: every attempt has a paho client of its own, so that nothing of an earlier one (Will, packet
-identifiers, half a packet) is left in it. What can block (name lookup, TCP connect, TLS handshake, WebSocket upgrade)
-runs in a thread of its own, which is left behind when the time is up; the rest runs on the event loop, through paho's
-API for foreign loops. Writing happens once per turn of the loop, however many messages were published in it.
+identifiers, half a packet) is left in it. Once dialled, all runs on the event loop, through paho's API for foreign
+loops. Writing happens once per turn of the loop, however many messages were published in it.
 
 Failure modes. Whatever ends the connection (the peer closes, a reset, malformed bytes, a ping without answer for the
 keep-alive time, a DISCONNECT from the broker) ends in one call of ``lost``, with the reason in words. After
@@ -19,16 +18,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import socket
 import ssl
-import threading
-import traceback
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import paho.mqtt.client as paho
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
@@ -36,7 +31,17 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from beskar_jobs.model.errors import PublishRefused, TransportError
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportOptions
-from beskar_jobs.transport.mqtt.packet_socket import FastClient, PacketSocket, pending_bytes
+from beskar_jobs.transport.mqtt.dialling import (
+    MAX_INBOUND,
+    ConnectFailed,
+    close_socket,
+    dial,
+    make_client,
+    message_properties,
+    no_delay,
+    puback_text,
+)
+from beskar_jobs.transport.mqtt.packet_socket import PacketSocket, pending_bytes
 from beskar_jobs.transport.outbox import Entry
 from beskar_jobs.transport.publish_codec import (
     PUBACK,
@@ -52,9 +57,6 @@ from beskar_jobs.transport.urls import BrokerUrl
 
 logger = logging.getLogger(__name__)
 
-MAX_INBOUND: Final = 64 * 1024 * 1024
-"""Bytes; a packet larger than this is not accepted. Said in CONNECT, so that the broker does not send it."""
-
 _WINDOW: Final = 16_384  # QoS 1 messages on their way at most, if the broker does not ask for fewer
 _ROOM: Final = 1024 * 1024  # bytes not taken by the kernel yet, past which messages wait in the outbox instead
 _FIRST_ID: Final = 32_768
@@ -62,14 +64,6 @@ _LAST_ID: Final = 65_535
 
 # Section 3.2.2.2: refusals that trying again does not change.
 _FINAL_REFUSALS: Final = frozenset({0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C})
-
-
-class ConnectFailed(TransportError):
-    """No connection this time. *final*: nor the next time, as long as nobody changes something."""
-
-    def __init__(self, message: str, *, final: bool = False) -> None:
-        super().__init__(message)
-        self.final = final
 
 
 class ConnectionLost(TransportError):
@@ -108,7 +102,7 @@ class Connection:
         self._options = options
         self._events = events
         self._loop = asyncio.get_running_loop()
-        self._client = _make_client(url, options, tls, will, fast=fast)
+        self._client = make_client(url, options, tls, will, fast=fast)
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
@@ -140,48 +134,7 @@ class Connection:
         Raises:
             ConnectFailed: within *timeout* seconds.
         """
-        dialled: asyncio.Future[None] = self._loop.create_future()
-
-        def report(error: BaseException | None) -> None:
-            if dialled.done():  # nobody waits any more
-                self._close_socket()
-            elif error is None:
-                dialled.set_result(None)
-            else:
-                dialled.set_exception(error)
-
-        def run() -> None:
-            error: BaseException | None = None
-            try:
-                self._client.connect_timeout = timeout
-                self._client.connect(
-                    self._url.path if self._url.is_unix else self._url.host,
-                    self._url.port or 1,
-                    keepalive=self._options.keep_alive,
-                    clean_start=True,
-                    properties=_connect_properties(),
-                )
-            except (OSError, ValueError) as failure:
-                _close_sockets_of(failure)
-                error = failure
-            try:
-                self._loop.call_soon_threadsafe(report, error)
-            except RuntimeError:  # the loop is closed, so nobody waits any more
-                self._close_socket()
-
-        threading.Thread(target=run, name="beskar-mqtt-connect", daemon=True).start()
-        try:
-            async with asyncio.timeout(timeout):
-                await dialled
-        except TimeoutError as error:
-            raise ConnectFailed(str(error) or f"no connection within {timeout:.1f} s") from None
-        except ssl.SSLCertVerificationError as error:
-            text = f"the broker's certificate is not trusted ({error.verify_message}); is ca_file right?"
-            raise ConnectFailed(text, final=True) from error
-        except (OSError, ValueError) as error:
-            raise ConnectFailed(str(error) or type(error).__name__) from error
-        finally:
-            dialled.cancel()
+        await dial(self._client, self._url, self._options.keep_alive, timeout)
 
     async def handshake(self) -> None:
         """CONNECT, and the broker's answer; for how long to wait for it is the caller's to say.
@@ -191,12 +144,12 @@ class Connection:
         """
         sock = self._client.socket()
         if sock is None or self._ended:
-            self._close_socket()
+            close_socket(self._client)
             raise ConnectFailed("closed before the handshake")
         self._fast = sock if isinstance(sock, PacketSocket) else None
         self._file = sock.fileno()
         if not self._url.is_unix:
-            _no_delay(self._file)
+            no_delay(self._file)
         self._loop.add_reader(self._file, self._on_readable)
         self._tick()
         self._flush()
@@ -262,11 +215,11 @@ class Connection:
 
     def _publish_through_paho(self, entry: Entry) -> None:
         message = entry.message
-        properties = _message_properties(message, PacketTypes.PUBLISH)
-        rc = MQTTErrorCode.MQTT_ERR_QUEUE_SIZE
-        while rc is MQTTErrorCode.MQTT_ERR_QUEUE_SIZE:  # the identifier it chose is still in use; it takes the next
+        properties = message_properties(message, PacketTypes.PUBLISH)
+        while True:
             info = self._client.publish(message.topic, message.payload, message.qos, message.retain, properties)
-            rc = info.rc
+            if info.rc is not MQTTErrorCode.MQTT_ERR_QUEUE_SIZE:
+                break  # else: the identifier that it chose is still in use, and the next time it takes the next
         if message.qos:
             self.unacknowledged[info.mid] = entry
         self._given += len(message.payload) + len(message.topic) + 16
@@ -280,7 +233,7 @@ class Connection:
             return
         error: TransportError | None = None
         if code >= 0x80:
-            error = PublishRefused(f"the broker refused the message to {entry.message.topic!r}: {_puback_text(code)}")
+            error = PublishRefused(f"the broker refused the message to {entry.message.topic!r}: {puback_text(code)}")
         self._events.acknowledged(entry, error)
 
     # -- subscribing
@@ -437,7 +390,7 @@ class Connection:
                 answer.set_exception(ConnectionLost("the connection was lost before the broker answered"))
         self._answers.clear()
         self._forget_file()
-        self._close_socket()
+        close_socket(self._client)
 
     def disconnect(self) -> None:
         """Say goodbye, so that the Will does not fire, and close."""
@@ -474,82 +427,3 @@ class Connection:
             self._loop.remove_reader(self._file)
             self._loop.remove_writer(self._file)
             self._file = -1
-
-    def _close_socket(self) -> None:
-        client = self._client
-        client.on_socket_close = client.on_socket_register_write = client.on_disconnect = None
-        sock = client.socket()
-        if sock is not None:
-            sock.close()
-
-
-def _make_client(
-    url: BrokerUrl,
-    options: TransportOptions,
-    tls: ssl.SSLContext | None,
-    will: OutboundMessage | None,
-    *,
-    fast: bool,
-) -> paho.Client:
-    client = (FastClient if fast else paho.Client)(
-        CallbackAPIVersion.VERSION2,
-        client_id=options.client_id,
-        protocol=MQTTProtocolVersion.MQTTv5,
-        transport="unix" if url.is_unix else "websockets" if url.is_websocket else "tcp",
-        reconnect_on_failure=False,
-    )
-    client.max_inflight_messages_set(0)
-    client.max_queued_messages_set(0)
-    username = options.username if options.username is not None else url.username
-    password = options.password if options.password is not None else url.password
-    if username is not None or password is not None:
-        client.username_pw_set(username or "", password)
-    if tls is not None:
-        client.tls_set_context(tls)
-    if url.is_websocket:
-        client.ws_set_options(path=url.path)
-    if will is not None:
-        properties = _message_properties(will, PacketTypes.WILLMESSAGE)
-        client.will_set(will.topic, will.payload, will.qos, will.retain, properties)
-    return client
-
-
-def _connect_properties() -> Properties:
-    properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # paho left it untyped
-    properties.MaximumPacketSize = MAX_INBOUND
-    return properties  # type: ignore[no-any-return]  # its attributes exist at run time only
-
-
-def _message_properties(message: OutboundMessage, kind: int) -> Properties | None:
-    if message.expiry is None and message.response_topic is None and message.correlation is None:
-        return None
-    properties: Any = Properties(kind)  # type: ignore[no-untyped-call]  # as above
-    if message.expiry is not None:
-        properties.MessageExpiryInterval = message.expiry
-    if message.response_topic is not None:
-        properties.ResponseTopic = message.response_topic
-    if message.correlation is not None:
-        properties.CorrelationData = message.correlation
-    return properties  # type: ignore[no-any-return]  # as above
-
-
-def _puback_text(code: int) -> str:
-    try:
-        return f"{str(ReasonCode(PacketTypes.PUBACK, identifier=code)).lower()} (0x{code:02x})"
-    except KeyError:
-        return f"0x{code:02x}"
-
-
-def _close_sockets_of(failure: Exception) -> None:
-    """Close what paho had opened when it failed: it leaves a socket that did not get through its handshake to the
-    garbage collector, which may come late, and an outage may last."""
-    for frame, _ in traceback.walk_tb(failure.__traceback__):
-        for value in frame.f_locals.values():
-            if isinstance(value, socket.socket):
-                value.close()
-
-
-def _no_delay(file: int) -> None:
-    # paho hides the TCP socket below TLS and WebSocket; a duplicate of the descriptor reaches it all the same.
-    with socket.socket(fileno=os.dup(file)) as duplicate:
-        duplicate.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

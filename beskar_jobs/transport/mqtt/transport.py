@@ -31,7 +31,8 @@ from beskar_jobs.model.errors import (
 )
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportListener, TransportOptions
 from beskar_jobs.transport.backoff import reconnect_delay
-from beskar_jobs.transport.mqtt.connection import ConnectFailed, Connection, ConnectionLost
+from beskar_jobs.transport.mqtt.connection import Connection, ConnectionLost
+from beskar_jobs.transport.mqtt.dialling import ConnectFailed
 from beskar_jobs.transport.outbox import Entry, Outbox
 from beskar_jobs.transport.urls import BrokerUrl, parse_broker_url
 
