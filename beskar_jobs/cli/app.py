@@ -1,0 +1,45 @@
+"""The ``beskar`` application: its commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from beskar_jobs.cli import jobs, processes
+from beskar_jobs.cli.settings import load_settings
+
+app = typer.Typer(
+    name="beskar",
+    help="Background jobs on MQTT 5. Settings: option > environment (BESKAR_…) > [tool.beskar] in pyproject.toml.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help as plain text: rich alone takes longer to load than everything else
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415  # slow to load, seldom asked for
+
+        typer.echo(version("beskar-jobs"))
+        raise typer.Exit
+
+
+@app.callback()
+def settings(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    names = list(context.command.commands) if isinstance(context.command, typer.core.TyperGroup) else []
+    context.default_map = dict.fromkeys(names, load_settings())
+
+
+for command in (processes.broker, processes.scheduler, processes.worker):
+    app.command()(command)
+for command in (jobs.enqueue, jobs.watch, jobs.job, jobs.jobs, jobs.cancel, jobs.workers, jobs.queues):
+    app.command()(command)

@@ -1,0 +1,58 @@
+"""Logs of the long-running commands: to standard error, for people (a terminal), for files, or as JSON lines.
+
+The handler is put on the root logger before a user's modules are imported: what they log is seen too, and their own
+``logging.basicConfig()`` finds a handler and leaves it be.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Final
+
+import typer
+
+from beskar_jobs.cli.options import Logs
+
+LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+def set_up_logs(logs: Logs) -> None:
+    """Log as *logs* says."""
+    level = LEVELS.get(logs.log_level.lower())
+    if level is None:
+        raise typer.BadParameter(f"{logs.log_level!r} is not one of {', '.join(LEVELS)}", param_hint="'--log-level'")
+    logging.basicConfig(level=level, handlers=[_handler(as_json=logs.json_logs)], force=True)
+
+
+def _handler(*, as_json: bool) -> logging.Handler:
+    if not as_json and sys.stderr.isatty():
+        from rich.console import Console  # noqa: PLC0415  # slow to load, and files do without it
+        from rich.logging import RichHandler  # noqa: PLC0415
+
+        return RichHandler(console=Console(stderr=True), show_path=False, log_time_format="%X")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        _JsonFormatter() if as_json else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    )
+    return handler
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
