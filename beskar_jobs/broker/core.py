@@ -279,7 +279,10 @@ class BrokerCore:
                 raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a client's PUBLISH has a subscription identifier")
             topic_end = body + 2 + (raw[body] << 8 | raw[body + 1])
             packet_id = packet.packet_id
-            message = Message.from_packet(packet, self._resolve_topic(peer, packet), raw, topic_end, now)
+            topic = packet.topic
+            if packet.topic_alias is not None:
+                topic = peer.resolve_alias(packet.topic_alias, topic, self.limits.topic_alias_max)
+            message = Message.from_packet(packet, topic, raw, topic_end, now)
         publish = self.router.publish
         qos = message.qos
         if not qos:
@@ -300,22 +303,6 @@ class BrokerCore:
             session.received_ids.add(packet_id)
             publish(message, first & 1, session)
         peer.send(_PUBREC + b"\x02" + identifier)
-
-    def _resolve_topic(self, peer: Peer, packet: PublishPacket) -> str:
-        """The topic, where the packet may give an alias for it (3.3.2.3.4)."""
-        topic = packet.topic
-        alias = packet.topic_alias
-        if alias is None:
-            return topic
-        if not 0 < alias <= self.limits.topic_alias_max:
-            raise PeerFault(DisconnectReasonCode.TOPIC_ALIAS_INVALID, f"topic alias {alias} is out of range")
-        if topic:
-            peer.aliases[alias] = topic
-            return topic
-        known = peer.aliases.get(alias)
-        if known is None:
-            raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, f"topic alias {alias} was never set")
-        return known
 
     def _on_other(self, peer: Peer, session: Session, packet: mqtt5.Packet, now: float) -> None:
         match packet:

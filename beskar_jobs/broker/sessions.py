@@ -17,6 +17,7 @@ from collections import deque
 import attrs
 from mqtt5 import DisconnectPacket, DisconnectReasonCode, Will
 
+from beskar_jobs.broker.framing import PeerFault
 from beskar_jobs.broker.messages import Message
 
 logger = logging.getLogger("beskar_jobs.broker")
@@ -114,6 +115,22 @@ class Peer:
         self.outbox.clear()
         self.outbox_size = 0
         return data
+
+    def resolve_alias(self, alias: int, topic: str, highest: int) -> str:
+        """The topic of a PUBLISH with a topic alias (3.3.2.3.4); *topic*, if not empty, sets it.
+
+        Raises:
+            PeerFault: the alias is over *highest*, or was never set.
+        """
+        if not 0 < alias <= highest:
+            raise PeerFault(DisconnectReasonCode.TOPIC_ALIAS_INVALID, f"topic alias {alias} is out of range")
+        if topic:
+            self.aliases[alias] = topic
+            return topic
+        known = self.aliases.get(alias)
+        if known is None:
+            raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, f"topic alias {alias} was never set")
+        return known
 
     def close(self, reason: DisconnectReasonCode | None) -> None:
         """Mark for closing, after what is in the outbox; with a DISCONNECT if there is a *reason* to tell."""
