@@ -60,7 +60,10 @@ def _run_at(item: EnqueueItem, now: datetime) -> datetime | None:
     if item.delay is None:
         if item.run_at is None:
             return None
-        run_at = item.run_at.astimezone(UTC)
+        try:
+            run_at = item.run_at.astimezone(UTC)
+        except OverflowError:
+            raise InvalidValue(f"run_at {item.run_at.isoformat()} is no time in UTC") from None
         if run_at > now + MAX_DELAY:
             raise InvalidValue(f"run_at is at most {MAX_DELAY.days} days ahead, not {item.run_at.isoformat()}")
         return run_at
