@@ -30,12 +30,13 @@ class Attempts:
                     self._progress(tracked, event, now)
                 continue
             if worker is not None:
-                worker.held.discard(JobId(event.job_id))
                 worker.full_until_heartbeat = False
             attempt = Attempt(event.job_id, event.fence)
             if tracked is None:
                 self._state.questions.append(Question(Purpose.LATE_END, JobId(event.job_id), attempt, ref))
             elif _is_of(event, ref, tracked.job):
+                if worker is not None:
+                    worker.held.discard(tracked.job.id)  # a stale end leaves the slot to the attempt that has it
                 self._end(tracked, event, ref, now)
             elif tracked.job.fence != event.fence or tracked.job.worker not in (ref, None):
                 self._refuse(attempt, ref)
