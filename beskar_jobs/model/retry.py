@@ -28,6 +28,8 @@ def _seconds(value: Seconds) -> float:
 def _delays(values: Seconds | Sequence[Seconds]) -> tuple[float, ...]:
     if isinstance(values, int | float | timedelta):
         return (_seconds(values),)
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidValue(f"delays is a number of seconds, a timedelta, or several of them, not {values!r}")
     return tuple(_seconds(value) for value in values)
 
 
@@ -43,11 +45,15 @@ def exception_name(exception: type[BaseException] | str) -> str:
 def _exception_names(exceptions: ExceptionNames) -> tuple[str, ...]:
     if isinstance(exceptions, str | type):
         exceptions = (exceptions,)
+    if not isinstance(exceptions, Iterable):
+        raise InvalidValue(f"retry_on and give_up_on take exception classes or their names, not {exceptions!r}")
     return tuple(exception_name(exception) for exception in exceptions)
 
 
 def _clamped(jitter: float) -> float:
-    return min(1.0, max(0.0, float(jitter)))
+    if isinstance(jitter, bool) or not isinstance(jitter, int | float):
+        raise InvalidValue(f"jitter is a number from 0 to 1, not {jitter!r}")
+    return float(min(1.0, max(0.0, jitter)))
 
 
 @attrs.frozen
@@ -76,6 +82,8 @@ class Retry:
             raise InvalidValue(f"max_retries is a whole number, not {self.max_retries!r}")
         if not 0 <= self.max_retries <= MAX_RETRIES:
             raise InvalidValue(f"max_retries is from 0 to {MAX_RETRIES}, not {self.max_retries}")
+        if not 0 <= self.jitter <= 1:  # a decoder of messages runs no converters
+            object.__setattr__(self, "jitter", _clamped(self.jitter))
         if not self.delays:
             raise InvalidValue("delays is empty; leave it out to retry at once")
         for delay in self.delays:
