@@ -124,6 +124,7 @@ def item(
     run_at: datetime | None = None,
     priority: int = 0,
     retry: Retry | None = None,
+    timeout: float | None = None,
 ) -> EnqueueItem:
     return EnqueueItem(
         job_id,
@@ -134,6 +135,7 @@ def item(
         delay=delay,
         run_at=run_at,
         retry=retry,
+        timeout=timeout,
     )
 
 
@@ -261,6 +263,10 @@ class Bench:
 
     def enqueue(self, *items: EnqueueItem, reply: Reply | None = REPLY, watcher: str = "") -> None:
         self.session.on_enqueue(over_the_wire(EnqueueCommand(items=list(items), watcher=watcher)), reply, self.now)
+
+    def enqueue_raw(self, payload: bytes) -> None:
+        """A command as anybody may have written it."""
+        self.session.on_enqueue(SERIALIZER.decode(payload, EnqueueCommand), REPLY, self.now)
 
     def beat(self, heartbeat: WorkerHeartbeat) -> None:
         self.session.on_heartbeat(heartbeat, self.now)
