@@ -257,8 +257,7 @@ class BrokerCore:
                 shared_subscription_available=False,
             ).write()
         )
-        session.attach(peer)
-        session.pump(now)
+        session.attach(peer, now)
 
     def _on_publish(self, peer: Peer, session: Session, raw: bytes, body: int, now: float) -> None:
         first = raw[0]

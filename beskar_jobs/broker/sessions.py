@@ -217,7 +217,7 @@ class Session:
         self.will_at: float | None = None
         self.dropped = 0
 
-    def attach(self, peer: Peer) -> None:
+    def attach(self, peer: Peer, now: float) -> None:
         """Go on over *peer*: what was in flight is queued again, first, under its identifier (4.4)."""
         self.peer = peer
         self.expires_at = None
@@ -230,6 +230,7 @@ class Session:
         again = [delivery for delivery in self.in_flight.values() if delivery is not None]
         self.queue.extendleft(reversed(again))
         self._queued_bytes += sum(delivery.message.size for delivery in again)
+        self.pump(now)
 
     def detach(self) -> None:
         """The connection is gone. QoS 0 is not kept for a client that is away (4.4 keeps QoS 1 and 2)."""

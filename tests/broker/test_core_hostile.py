@@ -107,15 +107,13 @@ def test_mutated_packets_never_fail_the_broker(
 def test_packets_may_arrive_in_any_pieces(cuts: list[int]) -> None:
     bed = CoreBed()
     client = bed.connect("c")
-    stream = b"".join(
-        packet.write()
-        for packet in [
-            SubscribePacket(1, [TopicFilter("x")]),
-            PublishPacket("x", bytes(200)),
-            mqtt5.PingReqPacket(),
-            PublishPacket("x", b"end"),
-        ]
-    )
+    packets: list[mqtt5.Packet] = [
+        SubscribePacket(1, [TopicFilter("x")]),
+        PublishPacket("x", bytes(200)),
+        mqtt5.PingReqPacket(),
+        PublishPacket("x", b"end"),
+    ]
+    stream = b"".join(packet.write() for packet in packets)
     while stream:
         size = cuts.pop() if cuts else len(stream)
         client.send_bytes(stream[:size])

@@ -20,6 +20,7 @@ import mqtt5
 import paho.mqtt.client as paho
 import pytest
 from mqtt5 import ConnectPacket, PublishPacket, QoS, SubscribePacket, TopicFilter, Will
+from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
@@ -106,7 +107,7 @@ class Paho:
     """A paho client on its own thread; ``until`` waits for what it has heard."""
 
     def __init__(self, port: int, client_id: str) -> None:
-        self.client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=client_id, protocol=paho.MQTTv5)
+        self.client = paho.Client(CallbackAPIVersion.VERSION2, client_id=client_id, protocol=paho.MQTTv5)
         self.client.max_queued_messages_set(0)
         self.client.max_inflight_messages_set(0)
         self.messages: list[paho.MQTTMessage] = []
@@ -139,7 +140,7 @@ async def test_paho_gets_messages_of_every_qos_with_their_properties(broker: Emb
     def run() -> None:
         client = Paho(broker.port, "c")
         client.subscribe("x/#", 2)
-        properties: Any = Properties(PacketTypes.PUBLISH)
+        properties: Any = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
         properties.ResponseTopic = "answers"
         properties.CorrelationData = b"\xff\x00"
         properties.UserProperty = [("a", "1"), ("a", "2")]
