@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 import attrs
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from beskar_jobs.core.scheduling.records import Reply, Send
 from beskar_jobs.model.job import Job, JobId, WaitingFor, WorkerRef
 from beskar_jobs.wire.messages import (
+    MAX_ITEMS,
     Attempt,
     Claim,
     ClaimRequest,
@@ -23,9 +24,13 @@ from beskar_jobs.wire.messages import (
 from beskar_jobs.wire.topics import Topics
 from beskar_jobs.wire.views import Progress, status_item
 
+T = TypeVar("T")
+
 MAX_WATCHED: Final = 1_000_000
 """Watched jobs at most, over all clients; a job watched beyond that is still found by its status topic."""
 UPDATES_PER_MESSAGE: Final = 500
+BYTES_PER_MESSAGE: Final = 1_000_000
+"""Estimated; one item alone may be larger. Far below any broker's packet limit."""
 
 
 @attrs.define(eq=False)
@@ -114,22 +119,24 @@ class Outbox:
         """All there is to send, but for the statuses."""
         sends, self._sends = self._sends, []
         for (ref, queue), claims in self._claims.items():
-            self._claim_requests += 1
-            sends.append(
-                Send(
-                    self._topics.dispatch(queue, ref.worker_id),
-                    ClaimRequest(incarnation=ref.incarnation, claims=claims),
-                    response_topic=self._reply_topic,
-                    correlation=self._claim_requests.to_bytes(8, "big"),
+            for part in _parts(claims, _claim_size, MAX_ITEMS):
+                self._claim_requests += 1
+                sends.append(
+                    Send(
+                        self._topics.dispatch(queue, ref.worker_id),
+                        ClaimRequest(incarnation=ref.incarnation, claims=part),
+                        response_topic=self._reply_topic,
+                        correlation=self._claim_requests.to_bytes(8, "big"),
+                    )
                 )
-            )
         self._claims.clear()
         for ref, control in self._controls.items():
             sends.append(Send(self._topics.control(ref.worker_id), control.message(ref.incarnation)))
         self._controls.clear()
         for client_id, updates in self._updates.items():
             topic = self._topics.client_updates(client_id)
-            sends.extend(Send(topic, UpdatesMessage(jobs=part)) for part in _parts(list(updates.values())))
+            parts = _parts(list(updates.values()), _status_size, UPDATES_PER_MESSAGE)
+            sends.extend(Send(topic, UpdatesMessage(jobs=part)) for part in parts)
         self._updates.clear()
         return sends
 
@@ -147,15 +154,27 @@ class Outbox:
         return bool(self._statuses)
 
 
-def _parts(items: list[StatusItem]) -> Iterable[list[StatusItem]]:
-    """Cut so that a message stays far below any broker's packet limit."""
-    part: list[StatusItem] = []
+def _claim_size(claim: Claim) -> int:
+    return 300 + len(bytes(claim.arguments))
+
+
+def _status_size(item: StatusItem) -> int:
+    size = 300 + len(bytes(item.result)) + len(item.message)
+    if item.failure is not None:
+        size += len(item.failure.message) + len(item.failure.traceback)
+    return size
+
+
+def _parts(items: list[T], size_of: Callable[[T], int], most: int) -> Iterable[list[T]]:
+    """Cut by number and by size."""
+    part: list[T] = []
     size = 0
     for item in items:
-        part.append(item)
-        size += len(bytes(item.result)) + 300
-        if len(part) >= UPDATES_PER_MESSAGE or size > 1_000_000:
+        item_size = size_of(item)
+        if part and (len(part) >= most or size + item_size > BYTES_PER_MESSAGE):
             yield part
             part, size = [], 0
+        part.append(item)
+        size += item_size
     if part:
         yield part
