@@ -109,6 +109,24 @@ async def test_a_commit_waits_for_the_lock_and_the_loop_goes_on(path: Path) -> N
     await storage.close()
 
 
+async def test_open_waits_where_sqlite_itself_would_not(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE theirs (a)")
+        other.execute("BEGIN IMMEDIATE")
+        with (
+            closing(sqlite3.connect(path, timeout=3600)) as third,
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
+            third.execute("PRAGMA journal_mode = WAL")  # refused at once, for all its time-out
+        storage = SqliteStorage(path, patience=60)
+        opening = asyncio.ensure_future(storage.open())
+        done, _ = await asyncio.wait([opening], timeout=0.2)
+        assert not done
+        other.execute("COMMIT")
+        await asyncio.wait_for(opening, 60)
+    await storage.close()
+
+
 async def test_a_lock_held_for_too_long_names_the_file_and_the_way_out(
     storage: SqliteStorage, path: Path, locked: sqlite3.Connection
 ) -> None:
