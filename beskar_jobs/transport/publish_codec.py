@@ -7,6 +7,7 @@ Bytes that break the standard raise :class:`MalformedPacket`; the connection is 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -49,6 +50,8 @@ def encode_length(value: int) -> bytes:
     """*value* as a variable byte integer (section 1.5.5)."""
     if value < 0x80:
         return bytes((value,))
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -57,20 +60,34 @@ def encode_length(value: int) -> bytes:
     return bytes(out)
 
 
-def encode_publish(message: OutboundMessage, packet_id: int, *, again: bool) -> bytes:
-    """*message* as a PUBLISH; *again* marks a second delivery (DUP)."""
-    topic = message.topic.encode()
-    properties = b"" if message.expiry is None else b"\x02" + message.expiry.to_bytes(4, "big")
+@functools.lru_cache(maxsize=64)
+def _expiry_alone(expiry: int | None) -> bytes:
+    """The properties, with their length, of a message that has no others: one of few values, over and over."""
+    return b"\x00" if expiry is None else b"\x05\x02" + expiry.to_bytes(4, "big")
+
+
+def _properties(message: OutboundMessage) -> bytes:
+    properties = _expiry_alone(message.expiry)[1:]
     if message.response_topic is not None:
         response = message.response_topic.encode()
         properties += b"\x08" + len(response).to_bytes(2, "big") + response
     if message.correlation is not None:
         properties += b"\x09" + len(message.correlation).to_bytes(2, "big") + message.correlation
+    return encode_length(len(properties)) + properties
+
+
+def encode_publish(message: OutboundMessage, packet_id: int, *, again: bool) -> bytes:
+    """*message* as a PUBLISH; *again* marks a second delivery (DUP)."""
+    topic = message.topic.encode()
     payload = message.payload
+    if message.response_topic is None and message.correlation is None:
+        properties = _expiry_alone(message.expiry)
+    else:
+        properties = _properties(message)
     identifier = packet_id.to_bytes(2, "big") if message.qos else b""
-    head = len(topic).to_bytes(2, "big") + topic + identifier + encode_length(len(properties)) + properties
     first = PUBLISH | (again << 3) | (message.qos << 1) | message.retain
-    return b"".join((bytes((first,)), encode_length(len(head) + len(payload)), head, payload))
+    length = encode_length(2 + len(topic) + len(identifier) + len(properties) + len(payload))
+    return b"".join((bytes((first,)), length, len(topic).to_bytes(2, "big"), topic, identifier, properties, payload))
 
 
 def encode_puback(packet_id: int) -> bytes:

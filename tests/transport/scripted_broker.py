@@ -22,6 +22,8 @@ class Session:
         self.number = number
         self.reader = reader
         self.writer = writer
+        self.slow = 0.0
+        """Seconds of rest before each read of 64 KB at most."""
         self._rest = b""
 
     async def receive(self) -> Any:
@@ -29,7 +31,8 @@ class Session:
         while True:
             try:
                 packet, size = mqtt5.read(memoryview(self._rest))
-            except IndexError:
+            except IndexError:  # not all of it has come
+                await asyncio.sleep(self.slow)
                 data = await self.reader.read(65536)
                 if not data:
                     raise ConnectionError("the client has gone") from None

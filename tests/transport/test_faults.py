@@ -306,3 +306,15 @@ async def test_nobody_listening_is_an_error_that_names_the_url() -> None:
     transport = MqttTransport(url, quick_options(connect_timeout=0.2), Recorder())
     with pytest.raises(BrokerUnreachable, match=url):
         await transport.open()
+
+
+async def test_a_slow_line_is_not_taken_for_a_dead_one() -> None:
+    async def script(session: Session) -> None:
+        session.slow = 0.02
+        await session.accept()
+        await session.serve()
+
+    async with scripted_broker(script) as url, opened(url, keep_alive=1) as peer, asyncio.timeout(PATIENCE):
+        # Some 3 MB/s at most, so that a ping waits for longer than two spans of the keep-alive.
+        await peer.transport.publish([OutboundMessage("t", bytes(1_000_000))] * 8)
+        assert not peer.heard.losses

@@ -59,6 +59,7 @@ logger = logging.getLogger(__name__)
 
 _WINDOW: Final = 16_384  # QoS 1 messages on their way at most, if the broker does not ask for fewer
 _ROOM: Final = 1024 * 1024  # bytes not taken by the kernel yet, past which messages wait in the outbox instead
+_READS_BEFORE_JUDGEMENT: Final = 64  # of 64 KB each
 _FIRST_ID: Final = 32_768
 _LAST_ID: Final = 65_535
 
@@ -116,6 +117,8 @@ class Connection:
         self._file = -1
         self._timer: asyncio.TimerHandle | None = None
         self._flush_due = False
+        self._taken = 0
+        self._no_judgement_until = 0.0
         self._given = 0  # bytes given to paho since it last had nothing to write; the fast path counts exactly
         self._connack: asyncio.Future[None] = self._loop.create_future()
         self._answers: dict[int, asyncio.Future[Sequence[int]]] = {}
@@ -271,35 +274,38 @@ class Connection:
 
     # -- the socket
 
-    def _on_readable(self) -> None:
+    def _on_readable(self) -> bool:
+        """Take what has come; whether anything had, as far as can be known."""
+        some = False
         try:
             if self._fast is None:
                 self._client.loop_read()
                 while not self._ended and pending_bytes(self._client.socket()):
                     self._client.loop_read()
             else:
-                self._read_fast(self._fast)
+                some = self._read_fast(self._fast)
                 while not self._ended and self._fast.pending():
                     self._read_fast(self._fast)
         except OSError as error:
             self._end(f"{error.strerror or error}")
         except MalformedPacket as error:
             self._end(f"the broker sent {error}")
+        return some
 
-    def _read_fast(self, sock: PacketSocket) -> None:
+    def _read_fast(self, sock: PacketSocket) -> bool:
         data = sock.read()
         if data is None:
-            return
+            return False
         if not data:
             self._end("the broker closed the connection")
-            return
+            return False
         for first, body, header in self._splitter.feed(data):
             kind = first & 0xF0
             if kind == PUBLISH:
                 message, packet_id = decode_publish(first, body)
                 self._events.received(message)
                 if self._ended:  # the listener aborted
-                    return
+                    break
                 if packet_id:
                     sock.write(encode_puback(packet_id))
                     self._flush_soon()
@@ -309,7 +315,8 @@ class Connection:
                 sock.give_to_paho(header + body)
                 self._client.loop_read()
             if self._ended:
-                return
+                break
+        return True
 
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         properties = message.properties
@@ -356,8 +363,17 @@ class Connection:
         """Let paho look after the keep-alive, a few times in each span of it."""
         self._timer = self._loop.call_later(min(1.0, max(self._options.keep_alive, 1) / 4), self._tick)
         if self._connack.done():
-            self._on_readable()
-        if not self._ended:
+            # The answer to its ping may lie behind much else, if this loop was held up.
+            for _ in range(_READS_BEFORE_JUDGEMENT):
+                if self._ended or not self._on_readable():
+                    break
+        # On a slow line the ping waits behind what is being sent. As long as that moves, the peer is not dead; and once
+        # it is through, the answer gets its time.
+        now = self._loop.time()
+        if self._fast is not None and self._fast.buffered and self._fast.taken != self._taken:
+            self._taken = self._fast.taken
+            self._no_judgement_until = now + self._options.keep_alive
+        if not self._ended and now >= self._no_judgement_until:
             self._client.loop_misc()
 
     # -- the end

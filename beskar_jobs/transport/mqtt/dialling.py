@@ -30,6 +30,9 @@ MAX_INBOUND: Final = 64 * 1024 * 1024
 """Bytes; a packet larger than this is not accepted. Said in CONNECT, so that the broker does not send it."""
 
 
+_UNSENT: Final = 256 * 1024
+
+
 class ConnectFailed(TransportError):
     """No connection this time. *final*: nor the next time, as long as nobody changes something."""
 
@@ -159,6 +162,10 @@ def _close_sockets_of(failure: Exception) -> None:
 
 
 def no_delay(file: int) -> None:
+    """Send small packets at once, and let the kernel queue no more than a little of what it cannot send yet: a ping
+    that waits behind megabytes is answered late."""
     # paho hides the TCP socket below TLS and WebSocket; a duplicate of the descriptor reaches it all the same.
     with socket.socket(fileno=os.dup(file)) as duplicate:
         duplicate.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            duplicate.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)

@@ -46,6 +46,8 @@ class PacketSocket:
         self._current = memoryview(b"")
         self.buffered = 0
         """Bytes that are written, and not yet taken by the kernel."""
+        self.taken = 0
+        """Bytes that the kernel has taken, ever."""
 
     def recv(self, buffer_size: int) -> bytes:
         if not self._for_paho:
@@ -98,6 +100,7 @@ class PacketSocket:
                 return False
             self._current = self._current[taken:]
             self.buffered -= taken
+            self.taken += taken
 
     def discard(self) -> None:
         """Forget what is not with the kernel."""
