@@ -8,6 +8,7 @@ had lost the job, and its end is refused - acknowledged too, so that the worker 
 from __future__ import annotations
 
 from beskar_jobs.core import transitions
+from beskar_jobs.core.scheduling.presence import Presence
 from beskar_jobs.core.scheduling.records import Purpose, Question, RefusedEnd, Tracked
 from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.core.transitions import Transition
@@ -17,8 +18,9 @@ from beskar_jobs.wire.messages import Attempt, AttemptEvent, EventBatch
 
 
 class Attempts:
-    def __init__(self, state: SchedulerState) -> None:
+    def __init__(self, state: SchedulerState, presence: Presence) -> None:
         self._state = state
+        self._presence = presence
 
     def on_events(self, batch: EventBatch, now: Now) -> None:
         ref = WorkerRef(WorkerId(batch.worker_id), batch.incarnation)
@@ -33,7 +35,8 @@ class Attempts:
                 worker.full_until_heartbeat = False
             attempt = Attempt(event.job_id, event.fence)
             if tracked is None:
-                self._state.questions.append(Question(Purpose.LATE_END, JobId(event.job_id), attempt, ref))
+                question = Question(Purpose.LATE_END, JobId(event.job_id), attempt, ref, end=event.kind)
+                self._state.questions.append(question)
             elif _is_of(event, ref, tracked.job):
                 if worker is not None:
                     worker.held.discard(tracked.job.id)  # a stale end leaves the slot to the attempt that has it
@@ -69,17 +72,15 @@ class Attempts:
                 failure = event.failure or JobFailure(FailureKind.EXCEPTION, event.message or "failed without a reason")
                 return transitions.fail(job, event.fence, failure, now.wall, self._state.dice())
 
-    def late_end(self, question: Question, job: Job | None) -> None:
+    def late_end(self, question: Question, job: Job | None, now: Now) -> None:
         """What is stored for an end that came for a job not in hand."""
         attempt, ref = question.attempt, question.worker
-        if attempt is None or ref is None:
-            return
-        if job is not None and job.fence == attempt.fence and job.worker in (ref, None):
-            if job.status.is_active:
-                # In hand again; the end itself comes once more, since it was not acknowledged.
-                self._state.ledger.track(job).claim_sent = True
-            else:
-                self._state.outbox.control(ref).acknowledged.append(attempt)
+        if attempt is None or ref is None or self._state.ledger.get(question.job_id) is not None:
+            return  # in hand by now: the end comes once more, since it was not acknowledged
+        if job is not None and job.fence == attempt.fence and job.status.is_active and job.worker == ref:
+            self._presence.adopt(job, now)  # likewise
+        elif job is not None and job.fence == attempt.fence and _is_stored(question.end, job):
+            self._state.outbox.control(ref).acknowledged.append(attempt)
         else:
             self._refuse(attempt, ref)
 
@@ -88,17 +89,43 @@ class Attempts:
         self._state.refused_ends.append(RefusedEnd(attempt, ref))
         self._state.outbox.control(ref).abandon.append(attempt)
 
-    def held(self, question: Question, job: Job | None) -> None:
+    def held(self, question: Question, job: Job | None, now: Now) -> None:
         """What is stored for an attempt that a worker holds, and this scheduler does not have in hand."""
         attempt, ref = question.attempt, question.worker
         if attempt is None or ref is None or self._state.ledger.get(question.job_id) is not None:
             return
-        if job is None or job.fence != attempt.fence or job.status is JobStatus.ENQUEUED:
+        if job is None or job.fence != attempt.fence or job.worker not in (ref, None) or _may_be_lost(job):
             self._state.outbox.control(ref).abandon.append(attempt)
-        elif not job.status.is_active:
+        elif job.status.is_active:
+            self._presence.adopt(job, now)
+        else:
             self._state.outbox.control(ref).acknowledged.append(attempt)
 
 
 def _is_of(event: AttemptEvent, ref: WorkerRef, job: Job) -> bool:
     """Whether *event* is of the attempt that holds *job* now."""
     return job.status.is_active and job.fence == event.fence and job.worker == ref
+
+
+def _crashed(job: Job) -> bool:
+    return job.failure is not None and job.failure.kind is FailureKind.CRASH
+
+
+def _is_stored(end: str, job: Job) -> bool:
+    """Whether an end of this kind is what brought *job*, which rests under the same fence, to where it stands."""
+    match job.status:
+        case JobStatus.SUCCEEDED:
+            return end == "succeeded"
+        case JobStatus.CANCELLED:
+            return end != "succeeded"
+        case JobStatus.ENQUEUED:
+            return end == "released" or (end != "succeeded" and not _crashed(job))
+        case _:
+            return end not in ("succeeded", "released") and not _crashed(job)
+
+
+def _may_be_lost(job: Job) -> bool:
+    """Whether the last attempt of *job*, which has not ended by a result, may have been taken from its worker."""
+    return job.status is JobStatus.ENQUEUED or (
+        job.status in (JobStatus.DEAD_LETTERED, JobStatus.CANCELLED) and _crashed(job)
+    )

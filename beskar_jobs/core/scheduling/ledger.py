@@ -73,6 +73,11 @@ class Ledger:
             return None
         return self._writes.get(job_id) or self._under_way.get(job_id)
 
+    def withdraw(self, job_id: JobId) -> Write | None:
+        """Drop the job, and what was decided on a change that storage refused."""
+        self._tracked.pop(job_id, None)
+        return self._writes.pop(job_id, None)
+
     @property
     def pending(self) -> int:
         return len(self._inserts) + len(self._writes)

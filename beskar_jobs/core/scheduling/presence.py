@@ -12,10 +12,10 @@ from typing import Final
 
 from beskar_jobs.core import transitions
 from beskar_jobs.core.scheduling.dispatching import Dispatching
-from beskar_jobs.core.scheduling.records import Purpose, Question
+from beskar_jobs.core.scheduling.records import Purpose, Question, Tracked
 from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.core.workers import WorkerEntry
-from beskar_jobs.model.job import JobId, JobStatus, WorkerRef
+from beskar_jobs.model.job import Job, JobId, JobStatus, WorkerRef
 from beskar_jobs.model.presence import HeldAttempt, WorkerHeartbeat
 from beskar_jobs.ports.clock import Now
 from beskar_jobs.wire.messages import Attempt
@@ -58,11 +58,29 @@ class Presence:
                 self._lost(other, "its worker was started anew", now)
         self.ask_report(entry, now)
         for tracked in self._state.ledger.with_worker(ref):
-            entry.held.add(tracked.job.id)
-            if tracked.job.status is JobStatus.DISPATCHED and tracked.claim_sent:
-                self._dispatching.offer(tracked.job, now)
-            if tracked.job.cancel_requested:
-                self._state.outbox.control(ref).cancel.append(Attempt(tracked.job.id, tracked.job.fence))
+            self._take_up(tracked, entry, now)
+
+    def _take_up(self, tracked: Tracked, entry: WorkerEntry, now: Now) -> None:
+        """What is in hand is with a worker that is there."""
+        job = tracked.job
+        entry.held.add(job.id)
+        if job.status is JobStatus.DISPATCHED and tracked.claim_sent:
+            self._dispatching.offer(job, now)
+        if job.cancel_requested:
+            self._state.outbox.control(entry.ref).cancel.append(Attempt(job.id, job.fence))
+
+    def adopt(self, job: Job, now: Now) -> None:
+        """Take up an active job that storage shows, and that was not in hand: it is another scheduler's claim."""
+        tracked = self._state.ledger.track(job)
+        tracked.claim_sent = True
+        if job.worker is None:
+            return
+        entry = self._state.workers.find(job.worker)
+        if entry is None:
+            self._unseen.setdefault(job.worker, now.monotonic + START_GRACE)
+        else:
+            self._take_up(tracked, entry, now)
+            self.ask_report(entry, now)
 
     def ask_report(self, entry: WorkerEntry, now: Now) -> None:
         """Have this worker show what it holds."""

@@ -61,7 +61,7 @@ class Purpose(Enum):
 
 @attrs.frozen
 class Question:
-    """A decision that waits for the stored job."""
+    """A decision that waits for the stored job; *end* is the kind of a late end."""
 
     purpose: Purpose
     job_id: JobId
@@ -70,6 +70,7 @@ class Question:
     reply: Reply | None = None
     reason: str = ""
     tries: int = 0
+    end: str = ""
 
 
 @attrs.frozen

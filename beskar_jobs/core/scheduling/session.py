@@ -71,8 +71,8 @@ class SchedulerSession:
         self.outbox = Outbox(scheduler_id, topics)
         self._state = SchedulerState(self.outbox, dice, default_retry)
         self._dispatching = Dispatching(self._state)
-        self._attempts = Attempts(self._state)
         self._presence = Presence(self._state, self._dispatching)
+        self._attempts = Attempts(self._state, self._presence)
         self._cancelling = Cancelling(self._state)
         self._due_under_way = 0
 
@@ -237,11 +237,17 @@ class SchedulerSession:
         """Another scheduler changed the job. An end is not acknowledged: it comes again, and is judged anew."""
         self._state.counters["writes refused"] += 1
         tracked = self._state.ledger.get(write.job.id)
-        if tracked is not None and tracked.job.version == write.job.version:
-            self._state.ledger.forget(write.job.id)
+        if tracked is not None:
+            self._release_slot(tracked.job)
             self._release_slot(write.job)
             self._state.questions.append(Question(Purpose.RESYNC, write.job.id))
-        self._cancelling.refused(write.cancels, now)
+        cancels = write.cancels
+        # What was decided on it meanwhile must not be written over a version that another made under the same number.
+        withdrawn = self._state.ledger.withdraw(write.job.id)
+        if withdrawn is not None:
+            cancels = [*cancels, *withdrawn.cancels]
+            self._due_under_way -= withdrawn.is_due
+        self._cancelling.refused(cancels, now)
 
     def take_reads(self) -> list[Read]:
         reads, self._state.reads = self._state.reads, []
@@ -269,12 +275,12 @@ class SchedulerSession:
                 case Purpose.CANCEL:
                     self._cancelling.loaded(question, job, now)
                 case Purpose.LATE_END:
-                    self._attempts.late_end(question, job)
+                    self._attempts.late_end(question, job, now)
                 case Purpose.HELD:
-                    self._attempts.held(question, job)
+                    self._attempts.held(question, job, now)
                 case Purpose.RESYNC if job is not None and self._state.ledger.get(job.id) is None:
                     if job.status.is_active:
-                        self._state.ledger.track(job).claim_sent = True
+                        self._presence.adopt(job, now)
                     else:
                         self._rest(job)
 
