@@ -17,6 +17,7 @@ import heapq
 import random
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 
 import attrs
@@ -232,9 +233,9 @@ class Cluster:
             )
             start = rng.uniform(0, faults.until * 0.7)
             command = EnqueueCommand(items=[wanted], watcher="c")
-            self.at(start, lambda command=command: self._enqueue(command))
+            self.at(start, partial(self._enqueue, command))
             if rng.random() < faults.cancels:
-                self.at(start + rng.uniform(0, 8), lambda job_id=job_id: self._cancel(job_id))
+                self.at(start + rng.uniform(0, 8), partial(self._cancel, job_id))
         for _ in range(faults.worker_crashes):
             self.at(rng.uniform(0, faults.until), self._crash_worker)
         for _ in range(faults.worker_cuts):
@@ -407,10 +408,13 @@ class Cluster:
         generation = self.generation
         for published, heartbeat in list(self.retained.values()):
             if self.time - published < HEARTBEAT_EXPIRY:
-                self.at(0.01, lambda heartbeat=heartbeat: self._retained_heartbeat(generation, heartbeat))
+                self.at(0.01, partial(self._retained_heartbeat, generation, heartbeat))
         for name in list(getattr(self, "workers", ())):
-            self._carry(("s", name), lambda name=name: self.workers[name].on_scheduler(generation))
+            self._carry(("s", name), partial(self._announce, name, generation))
         self.step()
+
+    def _announce(self, name: str, generation: int) -> None:
+        self.workers[name].on_scheduler(generation)
 
     def _retained_heartbeat(self, generation: int, heartbeat: WorkerHeartbeat) -> None:
         if self.scheduler_up and generation == self.generation:

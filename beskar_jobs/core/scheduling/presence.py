@@ -54,7 +54,8 @@ class Presence:
         ref = entry.ref
         self._unseen.pop(ref, None)
         for other in self._state.ledger.worker_refs():
-            if other.worker_id == ref.worker_id and other != ref:
+            # Only of earlier ones: this may be a stale notice of a process that has a successor.
+            if other.worker_id == ref.worker_id and other.incarnation < ref.incarnation:
                 self._lost(other, "its worker was started anew", now)
         self.ask_report(entry, now)
         for tracked in self._state.ledger.with_worker(ref):
@@ -123,7 +124,7 @@ class Presence:
 
     def advance(self, now: Now) -> None:
         """Lose those whose time is over."""
-        deadline = self._state.workers.next_deadline()
+        deadline = self.next_deadline()
         if deadline is not None and now.monotonic - deadline > OVERSLEPT:
             self._state.counters["overslept"] += 1
             self._state.workers.renew_all(now.monotonic)
@@ -155,5 +156,9 @@ class Presence:
         entry = self._state.workers.find(ref)
         if entry is not None:
             entry.held.discard(job_id)
+        if tracked.job.status is JobStatus.DISPATCHED and not tracked.claim_sent:
+            # Nobody has heard of it yet, so nothing crashed on it.
+            self._state.ledger.write(transitions.not_held(tracked.job, fence, reason, now.wall))
+            return
         self._state.counters["attempts lost"] += 1
         self._state.ledger.write(transitions.lose(tracked.job, reason, now.wall))
