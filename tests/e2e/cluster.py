@@ -120,7 +120,9 @@ class Cluster:
     prefix: str
     storage: Callable[[], str | JobStorage]
     memory: MemoryBroker | None = None
-    _stack: AsyncExitStack = attrs.field(factory=AsyncExitStack)
+    _schedulers: AsyncExitStack = attrs.field(factory=AsyncExitStack)
+    _workers: AsyncExitStack = attrs.field(factory=AsyncExitStack)
+    _clients: AsyncExitStack = attrs.field(factory=AsyncExitStack)
     _client: JobClient | None = None
 
     @property
@@ -129,36 +131,38 @@ class Cluster:
 
     @property
     def client(self) -> JobClient:
-        """The client that :meth:`start` started."""
-        assert self._client is not None, "start() the cluster first"
+        """The client that was started first."""
+        assert self._client is not None, "start() the cluster, or a client, first"
         return self._client
 
     async def start(self, *handlers: HandlerItem, **options: Any) -> JobWorker | None:
         """One scheduler, one client, and one worker, if there are *handlers*."""
         await self.scheduler()
         worker = await self.worker(*handlers, **options) if handlers else None
-        self._client = await self.new_client()
+        await self.new_client()
         if handlers:
             await self.until_workers(1)
         return worker
 
     async def scheduler(self, **options: Any) -> JobScheduler:
         options = {"storage": self.storage(), "settings": self.settings} | options
-        return await self._stack.enter_async_context(JobScheduler(self.url, **options))
+        return await self._schedulers.enter_async_context(JobScheduler(self.url, **options))
 
     async def worker(self, *handlers: HandlerItem, **options: Any) -> JobWorker:
         options.setdefault("settings", self.settings)
         options.setdefault("stop_grace", 2.0)
-        return await self._stack.enter_async_context(JobWorker(self.url, handlers=handlers, **options))
+        return await self._workers.enter_async_context(JobWorker(self.url, handlers=handlers, **options))
 
     async def new_client(self, **options: Any) -> JobClient:
         options = {"settings": self.settings} | options
-        return await self._stack.enter_async_context(JobClient(self.url, **options))
+        client = await self._clients.enter_async_context(JobClient(self.url, **options))
+        self._client = self._client or client
+        return client
 
     async def wire(self, name: str = "wire") -> Wire:
         wire = Wire(self.url, self.prefix, name)
         await wire.transport.open()
-        self._stack.push_async_callback(wire.transport.close)
+        self._clients.push_async_callback(wire.transport.close)
         return wire
 
     async def until_workers(self, count: int) -> list[WorkerHeartbeat]:
@@ -175,4 +179,6 @@ class Cluster:
         assert await handle.result(PATIENCE) == {"value": 36}
 
     async def close(self) -> None:
-        await self._stack.aclose()
+        """Clients first and schedulers last: a worker that stops waits until its last results are acknowledged."""
+        async with self._schedulers, self._workers, self._clients:
+            pass

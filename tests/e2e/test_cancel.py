@@ -133,7 +133,7 @@ async def test_two_cancels_at_once_get_an_answer_each(cluster: Cluster) -> None:
     await cluster.start(Play(gate))
     handle = await cluster.client.enqueue(play(Play))
     await gate.until_entered(1)
-    assert await asyncio.gather(handle.cancel(), handle.cancel()) == ["requested", "requested"]
+    assert set(await asyncio.gather(handle.cancel(), handle.cancel())) == {"requested"}
     with pytest.raises(JobCancelled):
         await handle.result(PATIENCE)
 
