@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from beskar_jobs.cli import jobs, processes
 from beskar_jobs.cli.settings import load_settings
@@ -35,7 +36,7 @@ def settings(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    names = list(context.command.commands) if isinstance(context.command, typer.core.TyperGroup) else []
+    names = list(context.command.commands) if isinstance(context.command, TyperGroup) else []
     context.default_map = dict.fromkeys(names, load_settings())
 
 

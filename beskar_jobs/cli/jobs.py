@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from beskar_jobs.cli.arguments import metadata_of, moment_of, seconds_of
 from beskar_jobs.cli.options import AsJson, Connection, with_groups
-from beskar_jobs.model.errors import ResultTimeout, SchedulerUnavailable
 from beskar_jobs.model.job import JobStatus
 
 if TYPE_CHECKING:
-    from beskar_jobs.client import JobClient, JobHandle
-    from beskar_jobs.model.updates import JobStatusUpdate
-
-T = TypeVar("T")
-FIRST_NEWS: Final = 15.0
-"""Seconds for the first word of a job that is watched: by then its retained status or a scheduler has spoken."""
+    from beskar_jobs.client import JobClient
 
 JobIdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the job.")]
 
@@ -55,6 +47,7 @@ def enqueue(
     notes = metadata_of(metadata or [])
     text = sys.stdin.read() if arguments == "-" else arguments
 
+    from beskar_jobs.cli.clients import follow, print_line, with_client  # noqa: PLC0415  # --help is to stay fast
     from beskar_jobs.model.request import RawRequest  # noqa: PLC0415
 
     request = RawRequest.from_json(job_type, text, queue=queue, priority=priority)
@@ -62,19 +55,12 @@ def enqueue(
     async def run(client: JobClient) -> bool:
         handle = await client.enqueue(request, delay=delay_seconds, run_at=moment, metadata=notes, job_id=job_id)
         if not wait:
-            _print_line({"job_id": handle.job_id} if as_json else handle.job_id)
+            print_line({"job_id": handle.job_id} if as_json else handle.job_id)
             return True
         print(f"enqueued {handle.job_id}", file=sys.stderr, flush=True)  # noqa: T201
-        try:
-            async with asyncio.timeout(limit):
-                return await _follow(client, handle, as_json=as_json, show_steps=False)
-        except TimeoutError:
-            raise ResultTimeout(
-                f"job {handle.job_id} has not ended within {limit:g} s and goes on; "
-                f"'beskar watch {handle.job_id}' follows it"
-            ) from None
+        return await follow(client, handle, as_json=as_json, show_steps=False, timeout=limit)
 
-    _end(_with_client(connection, run))
+    _end(with_client(connection, run))
 
 
 @with_groups
@@ -84,17 +70,20 @@ def watch(job_id: JobIdArgument, connection: Connection, as_json: AsJson = False
     The exit code is 0 if it succeeds, 1 if it is dead-lettered or cancelled. With --json: one object a line for each
     state; the last one has the result.
     """
+    from beskar_jobs.cli.clients import follow, with_client  # noqa: PLC0415
 
     async def run(client: JobClient) -> bool:
-        return await _follow(client, client.handle(job_id), as_json=as_json, show_steps=True)
+        return await follow(client, client.handle(job_id), as_json=as_json, show_steps=True)
 
-    _end(_with_client(connection, run))
+    _end(with_client(connection, run))
 
 
 @with_groups
 def job(job_id: JobIdArgument, connection: Connection, as_json: AsJson = False) -> None:
     """Show a job, and say why it is not running."""
-    details = _with_client(connection, lambda client: client.get(job_id))
+    from beskar_jobs.cli.clients import print_line, with_client  # noqa: PLC0415
+
+    details = with_client(connection, lambda client: client.get(job_id))
 
     from beskar_jobs.cli.explain import explain  # noqa: PLC0415
 
@@ -102,7 +91,7 @@ def job(job_id: JobIdArgument, connection: Connection, as_json: AsJson = False) 
     if as_json:
         from beskar_jobs.cli.plain import job_json  # noqa: PLC0415
 
-        _print_line(job_json(details, explanation))
+        print_line(job_json(details, explanation))
     else:
         from beskar_jobs.cli.views import show_job  # noqa: PLC0415
 
@@ -120,7 +109,9 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """List jobs, latest enqueued first."""
-    found = _with_client(
+    from beskar_jobs.cli.clients import print_line, with_client  # noqa: PLC0415
+
+    found = with_client(
         connection, lambda client: client.find(status=status, queue=queue, job_type=job_type, limit=limit)
     )
     if as_json:
@@ -128,7 +119,7 @@ def jobs(
         from beskar_jobs.cli.plain import job_json  # noqa: PLC0415
 
         now = datetime.now(UTC)
-        _print_line([job_json(details, explain(details, now)) for details in found])
+        print_line([job_json(details, explain(details, now)) for details in found])
     else:
         from beskar_jobs.cli.views import show_jobs  # noqa: PLC0415
 
@@ -144,23 +135,27 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """Cancel a job; one that runs is asked to stop. That it had ended already is not an error."""
-    outcome = _with_client(connection, lambda client: client.cancel(job_id, reason))
+    from beskar_jobs.cli.clients import print_line, with_client  # noqa: PLC0415
+
+    outcome = with_client(connection, lambda client: client.cancel(job_id, reason))
     sentences = {
         "cancelled": f"job {job_id} is cancelled and will not run",
         "requested": f"job {job_id} runs; it has been asked to stop ('beskar watch {job_id}' follows it)",
         "finished": f"job {job_id} had ended already",
     }
-    _print_line({"job_id": job_id, "outcome": outcome} if as_json else sentences[outcome])
+    print_line({"job_id": job_id, "outcome": outcome} if as_json else sentences[outcome])
 
 
 @with_groups
 def workers(connection: Connection, as_json: AsJson = False) -> None:
     """List the workers that are online."""
-    found = _with_client(connection, lambda client: client.workers())
+    from beskar_jobs.cli.clients import print_line, with_client  # noqa: PLC0415
+
+    found = with_client(connection, lambda client: client.workers())
     if as_json:
         from beskar_jobs.cli.plain import worker_json  # noqa: PLC0415
 
-        _print_line([worker_json(worker) for worker in found])
+        print_line([worker_json(worker) for worker in found])
     else:
         from beskar_jobs.cli.views import show_workers  # noqa: PLC0415
 
@@ -170,81 +165,17 @@ def workers(connection: Connection, as_json: AsJson = False) -> None:
 @with_groups
 def queues(connection: Connection, as_json: AsJson = False) -> None:
     """List the queues, and how many jobs each has in which state."""
-    found = _with_client(connection, lambda client: client.queues())
+    from beskar_jobs.cli.clients import print_line, with_client  # noqa: PLC0415
+
+    found = with_client(connection, lambda client: client.queues())
     if as_json:
         from beskar_jobs.cli.plain import queue_json  # noqa: PLC0415
 
-        _print_line([queue_json(queue) for queue in found])
+        print_line([queue_json(queue) for queue in found])
     else:
         from beskar_jobs.cli.views import show_queues  # noqa: PLC0415
 
         show_queues(found)
-
-
-async def _follow(client: JobClient, handle: JobHandle[object], *, as_json: bool, show_steps: bool) -> bool:
-    """Follow a job to its end and tell it; whether it succeeded."""
-    from beskar_jobs.cli.plain import as_line, update_json, value_json  # noqa: PLC0415
-
-    if as_json:
-        last = await _to_the_end(
-            client, handle, lambda update: _print_line(update_json(update)) if show_steps else None
-        )
-        _print_line(update_json(last))
-    else:
-        from beskar_jobs.cli.views import StatusView, printable  # noqa: PLC0415
-
-        with StatusView() as view:
-            last = await _to_the_end(client, handle, view.show if show_steps else lambda _: None)
-            if show_steps:
-                view.show(last)
-        if last.status is JobStatus.SUCCEEDED:
-            print(as_line(value_json(last.result)), flush=True)  # noqa: T201  # the command's output
-        else:
-            why = last.failure.summary if last.failure is not None else last.reason or "no reason is known"
-            print(  # noqa: T201
-                f"error: job {last.job_id} is {last.status.value}: {printable(why)}; "
-                f"'beskar job {last.job_id}' shows more",
-                file=sys.stderr,
-            )
-    return last.status is JobStatus.SUCCEEDED
-
-
-async def _to_the_end(
-    client: JobClient, handle: JobHandle[object], tell: Callable[[JobStatusUpdate], None]
-) -> JobStatusUpdate:
-    """The terminal update, with its result however large; *tell* gets those before it."""
-    updates = handle.watch()
-    try:
-        async with asyncio.timeout(FIRST_NEWS):
-            update = await anext(updates)
-    except TimeoutError:
-        raise SchedulerUnavailable(
-            f"no word of job {handle.job_id} within {FIRST_NEWS:g} s, neither from the broker nor from a scheduler; "
-            "is a scheduler running, with the same --prefix?"
-        ) from None
-    while not update.status.is_terminal:
-        tell(update)
-        update = await anext(updates)
-    return (await client.get(handle.job_id)).update if update.result_omitted else update
-
-
-def _with_client(connection: Connection, work: Callable[[JobClient], Awaitable[T]]) -> T:
-    from beskar_jobs.client import JobClient  # noqa: PLC0415  # --help is to stay fast
-
-    async def run() -> T:
-        async with JobClient(connection.broker, settings=connection.settings) as client:
-            return await work(client)
-
-    return asyncio.run(run())
-
-
-def _print_line(value: object) -> None:
-    if isinstance(value, str):
-        print(value, flush=True)  # noqa: T201  # the command's output
-        return
-    from beskar_jobs.cli.plain import as_line  # noqa: PLC0415
-
-    print(as_line(value), flush=True)  # noqa: T201
 
 
 def _end(succeeded: bool) -> None:
