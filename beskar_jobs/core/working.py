@@ -33,7 +33,7 @@ REMEMBERED_DECISIONS: Final = 20_000
 EVENTS_PER_MESSAGE: Final = 1_000
 BYTES_PER_MESSAGE: Final = 4 * 1024 * 1024
 
-RejectionReason = Literal["full", "unknown_type", "queue", "draining", "duplicate"]
+RejectionReason = Literal["full", "unknown_type", "queue", "draining", "duplicate", "cancelled"]
 
 
 @attrs.frozen
@@ -159,6 +159,9 @@ class WorkerSession:
             self._forget(attempt)
         for attempt in message.abandon:
             self._forget(attempt)
+        for attempt in message.cancel:
+            if attempt not in self._decisions:
+                self._remember(attempt, "cancelled")  # its claim is lost or late, and shall not start it
         if message.report:
             self._report = message.report
         running = self._running

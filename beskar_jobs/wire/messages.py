@@ -222,7 +222,7 @@ class ClaimRequest(Message, frozen=True, kw_only=True):
 class Rejection(Item, frozen=True, omit_defaults=True):
     job_id: Name
     fence: int
-    reason: Literal["full", "unknown_type", "queue", "draining", "duplicate"]
+    reason: Literal["full", "unknown_type", "queue", "draining", "duplicate", "cancelled"]
 
 
 class ClaimReply(Message, frozen=True, kw_only=True):
@@ -257,7 +257,7 @@ class ControlMessage(Message, frozen=True, kw_only=True):
 
     Attributes:
         acknowledged: ends of attempts that are committed (or refused for good): forget them.
-        cancel: stop these, gently.
+        cancel: stop these, gently; one whose claim has not come yet is to be refused.
         abandon: these are no longer yours; stop them, and report nothing.
         report: publish a heartbeat with this as its ``report``, ``""`` for no report.
     """

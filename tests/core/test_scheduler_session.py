@@ -595,7 +595,7 @@ def test_a_job_that_nobody_can_run_waits_visibly(bench: Bench) -> None:
     bench.beat(beat("busy", slots=0))
     bench.enqueue(item("j2"))
     bench.settle()
-    assert bench.statuses[-1].waiting_for is WaitingFor.SLOT
+    assert [status.waiting_for for status in bench.statuses][-1:] == [WaitingFor.SLOT]
     assert bench.session.view(bench.job("j2")).capable_workers == 1
     bench.beat(beat("free"))
     bench.settle()

@@ -73,7 +73,13 @@ class Dispatching:
         self._state.ledger.write(transitions.claim(job, worker.ref, policy, now.wall))
 
     def offer(self, job: Job, now: Now) -> None:
-        """Send the committed claim of *job*, for the first time or again."""
+        """Send the committed claim of *job*, for the first time or again.
+
+        The claim of a job that is cancelled meanwhile is offered all the same, for the worker may have it already; but
+        behind the cancellation, so that a worker to which it is news refuses it.
+        """
+        if job.cancel_requested and job.worker is not None:
+            self._state.outbox.control(job.worker).cancel.append(Attempt(job.id, job.fence))
         self._state.outbox.claim(job)
         self._unanswered.append((now.monotonic + CLAIM_TIMEOUT, job.id, job.fence))
 
@@ -122,7 +128,7 @@ class Dispatching:
             worker.held.discard(job.id)
             if rejection.reason in ("unknown_type", "queue"):
                 worker.refused.add(Lane(job.queue, job.job_type))
-            else:
+            elif rejection.reason != "cancelled":
                 worker.full_until_heartbeat = True
         reason = f"rejected by {ref.worker_id}: {rejection.reason}"
         self._state.ledger.write(transitions.not_held(job, rejection.fence, reason, now.wall))

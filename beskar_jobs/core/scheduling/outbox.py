@@ -118,6 +118,10 @@ class Outbox:
     def take(self) -> list[Send]:
         """All there is to send, but for the statuses."""
         sends, self._sends = self._sends, []
+        # Controls first: a cancellation has to be there before the claim that it is for.
+        for ref, control in self._controls.items():
+            sends.append(Send(self._topics.control(ref.worker_id), control.message(ref.incarnation)))
+        self._controls.clear()
         for (ref, queue), claims in self._claims.items():
             for part in _parts(claims, _claim_size, MAX_ITEMS):
                 self._claim_requests += 1
@@ -130,9 +134,6 @@ class Outbox:
                     )
                 )
         self._claims.clear()
-        for ref, control in self._controls.items():
-            sends.append(Send(self._topics.control(ref.worker_id), control.message(ref.incarnation)))
-        self._controls.clear()
         for client_id, updates in self._updates.items():
             topic = self._topics.client_updates(client_id)
             parts = _parts(list(updates.values()), _status_size, UPDATES_PER_MESSAGE)

@@ -67,7 +67,7 @@ class Presence:
         entry.held.add(job.id)
         if job.status is JobStatus.DISPATCHED and tracked.claim_sent:
             self._dispatching.offer(job, now)
-        if job.cancel_requested:
+        elif job.cancel_requested:
             self._state.outbox.control(entry.ref).cancel.append(Attempt(job.id, job.fence))
 
     def adopt(self, job: Job, now: Now) -> None:
