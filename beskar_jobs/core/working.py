@@ -80,6 +80,7 @@ class WorkerSession:
         self._interval = interval
         self._running: dict[JobId, Attempt] = {}
         self._unacknowledged: dict[Attempt, _Unacknowledged] = {}
+        self._over: set[Attempt] = set()  # ended or abandoned, but their handlers still run
         self._decisions: OrderedDict[Attempt, RejectionReason | None] = OrderedDict()
         self._to_tell: dict[Attempt, AttemptEvent] = {}
         self._report = ""
@@ -97,6 +98,8 @@ class WorkerSession:
             attempt = Attempt(claim.job_id, claim.fence)
             if attempt in self._decisions:
                 reason = self._decisions[attempt]
+            elif attempt in self._unacknowledged or self._running.get(JobId(claim.job_id)) == attempt:
+                reason = None  # taken so long ago that the decision is forgotten
             else:
                 reason = self._reason_against(queue, claim)
                 self._remember(attempt, reason)
@@ -132,7 +135,7 @@ class WorkerSession:
 
     def progress(self, attempt: Attempt, percent: float, message: str) -> None:
         """The handler reported; of several reports between two messages the last one is told."""
-        if self._running.get(JobId(attempt.job_id)) == attempt and attempt not in self._unacknowledged:
+        if self._running.get(JobId(attempt.job_id)) == attempt and attempt not in self._over:
             self._to_tell[attempt] = AttemptEvent(
                 "progress", attempt.job_id, attempt.fence, percent=percent, message=message
             )
@@ -140,7 +143,8 @@ class WorkerSession:
     def ended(self, event: AttemptEvent, now: float, *, frees_slot: bool = True) -> None:
         """The attempt ended so. Its slot is free, unless its handler cannot be stopped and still runs."""
         attempt = Attempt(event.job_id, event.fence)
-        if attempt not in self._unacknowledged and self._running.get(JobId(event.job_id)) == attempt:
+        if attempt not in self._over and self._running.get(JobId(event.job_id)) == attempt:
+            self._over.add(attempt)
             self._unacknowledged[attempt] = _Unacknowledged(event, now)
             self._to_tell[attempt] = event
         if frees_slot:
@@ -150,6 +154,7 @@ class WorkerSession:
         """The attempt does not run any more."""
         if self._running.get(JobId(attempt.job_id)) == attempt:
             del self._running[JobId(attempt.job_id)]
+            self._over.discard(attempt)
 
     def on_control(self, message: ControlMessage) -> Orders:
         """Take in what the scheduler orders."""
@@ -159,6 +164,8 @@ class WorkerSession:
             self._forget(attempt)
         for attempt in message.abandon:
             self._forget(attempt)
+            if self._running.get(JobId(attempt.job_id)) == attempt:
+                self._over.add(attempt)
         for attempt in message.cancel:
             if attempt not in self._decisions:
                 self._remember(attempt, "cancelled")  # its claim is lost or late, and shall not start it
@@ -196,7 +203,7 @@ class WorkerSession:
         part: list[AttemptEvent] = []
         size = 0
         for event in self._to_tell.values():
-            event_size = 300 + len(bytes(event.result))
+            event_size = _size(event)
             if part and (len(part) >= EVENTS_PER_MESSAGE or size + event_size > BYTES_PER_MESSAGE):
                 batches.append(self._batch(part))
                 part, size = [], 0
@@ -239,3 +246,13 @@ class WorkerSession:
     @property
     def unacknowledged(self) -> int:
         return len(self._unacknowledged)
+
+
+def _size(event: AttemptEvent) -> int:
+    """Bytes of *event* in a message, estimated; text counts threefold, for what is not ASCII."""
+    size = 300 + len(bytes(event.result)) + 3 * len(event.message)
+    if event.failure is not None:
+        failure = event.failure
+        names = sum(map(len, failure.error_bases))
+        size += 3 * (len(failure.message) + len(failure.traceback) + len(failure.error_type) + names)
+    return size
