@@ -118,6 +118,8 @@ class Field:
             reference in *default_names*); ``None``: required, unless *has_factory*.
         default_names: names that *default* uses, as (text in default, module, qualified name).
         has_factory: a factory makes the default; a client passes nothing for it.
+        factory: source text of that factory, requalified like *default* (names in *default_names*); empty if unknown.
+        alias: the constructor's name for it where that is another one (attrs: ``_size`` is given as ``size``).
         in_init: it is an argument of the constructor.
     """
 
@@ -130,6 +132,8 @@ class Field:
     keyword_only: bool = False
     in_init: bool = True
     doc: str = ""
+    factory: str = ""
+    alias: str = ""
 
     @property
     def is_required(self) -> bool:
