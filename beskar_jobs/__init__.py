@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         WorkerReplaced,
     )
     from beskar_jobs.model.job import JobId, JobStatus, ParentOutcome, WaitingFor
-    from beskar_jobs.model.request import JobRequest, RawRequest
+    from beskar_jobs.model.request import NOT_GIVEN, JobRequest, RawRequest
     from beskar_jobs.model.retry import Retry
     from beskar_jobs.model.updates import JobStatusUpdate
     from beskar_jobs.runtime.connection import ConnectionSettings
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from beskar_jobs.worker import JobWorker
 
 __all__ = [
+    "NOT_GIVEN",
     "BeskarError",
     "BrokerUnreachable",
     "ConnectionSettings",
@@ -92,7 +93,7 @@ _HOMES: Final = {
             "WorkerReplaced",
         ),
         "beskar_jobs.model.job": ("JobId", "JobStatus", "ParentOutcome", "WaitingFor"),
-        "beskar_jobs.model.request": ("JobRequest", "RawRequest"),
+        "beskar_jobs.model.request": ("NOT_GIVEN", "JobRequest", "RawRequest"),
         "beskar_jobs.model.retry": ("Retry",),
         "beskar_jobs.model.updates": ("JobStatusUpdate",),
         "beskar_jobs.runtime.connection": ("ConnectionSettings",),

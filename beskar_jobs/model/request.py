@@ -14,6 +14,16 @@ A generated descriptor is a subclass that assigns the class attributes **without
 That is the one shape in which access through the class and through an instance both type-check in mypy and pyright
 while a request may also set the attributes for itself (:class:`RawRequest`): ``Final`` may not override a variable,
 a property may not be overridden by a variable, and ``ClassVar`` may hold neither type variables nor instance values.
+
+A field whose default cannot be written down where the descriptor stands (a factory makes it, or it is an expression of
+the worker's own) has the default :data:`NOT_GIVEN` there, and is passed on only if the caller gave it::
+
+        def __init__(self, *, source_file: str, tags: list[str] = NOT_GIVEN) -> None:
+            super().__init__(VideoTranscodeArgs(source_file=source_file, **self._given(tags=tags)))
+
+The parameter keeps its exact type, so that a wrong value is told as ``expected "list[str]"`` by either checker and a
+hover shows what to give. A parameter of type ``list[str] | None`` would let ``None`` through and blur both, and
+overloads would turn each wrong argument into "no overload matches".
 """
 
 from __future__ import annotations
@@ -27,6 +37,17 @@ from beskar_jobs.model.names import checked_name
 
 A_co = TypeVar("A_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
+
+
+class _NotGiven:
+    """The type of :data:`NOT_GIVEN`."""
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+
+NOT_GIVEN: Final[Any] = _NotGiven()
+"""In a descriptor, the default of a parameter whose default the arguments type knows better. Fits every type."""
 
 
 class JobRequest(Generic[A_co, R_co]):
@@ -54,6 +75,11 @@ class JobRequest(Generic[A_co, R_co]):
         if not isinstance(other, JobRequest):
             return NotImplemented
         return (self.job_type, self.queue, self.arguments) == (other.job_type, other.queue, other.arguments)
+
+    @staticmethod
+    def _given(**arguments: Any) -> dict[str, Any]:
+        """Those of *arguments* that were given: for the descriptors' use."""
+        return {name: value for name, value in arguments.items() if value is not NOT_GIVEN}
 
     __hash__ = None  # type: ignore[assignment]  # arguments may be mutable; mypy wants a method here
 
