@@ -106,6 +106,12 @@ class Wire:
                 self._news.clear()
                 await self._news.wait()
 
+    async def until_heard(self, count: int, patience: float = PATIENCE) -> None:
+        async with asyncio.timeout(patience):
+            while len(self.heard) < count:
+                self._news.clear()
+                await self._news.wait()
+
 
 @attrs.define(eq=False)
 class Cluster:

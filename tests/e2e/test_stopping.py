@@ -165,7 +165,7 @@ async def test_an_unreachable_broker_is_a_clear_error_in_time_and_shows_no_passw
     url = url.format(port=free_port())
     settings = ConnectionSettings(connect_timeout=0.3)
     threads = set(threading.enumerate())
-    parts = [
+    parts: list[JobClient | JobWorker | JobScheduler] = [
         JobClient(url, settings=settings),
         JobWorker(url, handlers=[SquareHandler], settings=settings),
         JobScheduler(url, storage=f"sqlite:///{tmp_path}/jobs.db", settings=settings),
@@ -181,9 +181,8 @@ async def test_an_unreachable_broker_is_a_clear_error_in_time_and_shows_no_passw
     with pytest.raises(BrokerUnreachable):
         await asyncio.to_thread(blocking.start)
     # Nothing is left behind: the same may be tried again.
-    left = lambda: [thread for thread in threading.enumerate() if thread not in threads and "beskar" in thread.name]  # noqa: E731
 
-    async def look() -> list[threading.Thread]:
-        return left()
+    async def left() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread not in threads and "beskar" in thread.name]
 
-    assert await eventually(look, lambda found: not found) == []
+    await eventually(left, lambda names: not names)
