@@ -21,7 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from beskar_jobs.cli.stopping import StopSignals
+from beskar_jobs.cli.stopping import STOP_MARGIN, StopSignals
 from beskar_jobs.model.errors import BeskarError
 
 logger: Final = logging.getLogger("beskar_jobs.cli")
@@ -30,8 +30,8 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 STEADY_AFTER: Final = 60.0
 """Seconds after which a process counts as running well, and its pauses start anew."""
-STOP_MARGIN: Final = 15.0
-"""Seconds beyond the grace that a process has to end before it is killed."""
+KILL_MARGIN: Final = 5.0
+"""Seconds beyond its own bound that a process has to end before it is killed."""
 
 
 class WorkerGroup:
@@ -49,7 +49,7 @@ class WorkerGroup:
         self._names = [f"{name}-{number}" for number in range(1, count + 1)]
         self._arguments = list(arguments)
         self._environment = {**os.environ, **environment, "BESKAR_PROCESSES": "1"}
-        self._stop_timeout = stop_grace + STOP_MARGIN
+        self._stop_timeout = stop_grace + STOP_MARGIN + KILL_MARGIN
         self._running: set[asyncio.subprocess.Process] = set()
 
     async def run(self) -> None:
@@ -58,7 +58,7 @@ class WorkerGroup:
         Raises:
             BeskarError: a worker ended with an error that a new start would not mend.
         """
-        signals = StopSignals(at_once=self._kill_all)
+        signals = StopSignals(self._stop_timeout + KILL_MARGIN, at_once=self._kill_all)
         signals.install()
         workers = [asyncio.create_task(self._keep(name, signals.asked)) for name in self._names]
         logger.info("worker group of %d processes started, %s to %s", len(workers), self._names[0], self._names[-1])
@@ -67,6 +67,7 @@ class WorkerGroup:
         finally:
             signals.asked.set()
             ends = await asyncio.gather(*workers, return_exceptions=True)
+            signals.stopped = True
         for end in ends:
             if isinstance(end, BaseException):
                 raise end

@@ -155,6 +155,6 @@ def worker(
             stop_grace=stop_grace,
             settings=connection.settings,
         )
-        await serve(worker, wait=worker.wait, until_parent_ends=in_group)
+        await serve(worker, wait=worker.wait, until_parent_ends=in_group, stop_grace=stop_grace)
 
     run_serving(run())

@@ -3,6 +3,9 @@
 A handler of the same signal that a user's module has installed is called as well, before anything stops; if it raises
 ``SystemExit``, it wants what we are about to do, and the stop goes on in order. So that a handler that is installed
 later, while handlers are built, does not take our place, :meth:`StopSignals.install` is called again after the start.
+
+Stopping in order has a bound, also where a handler blocks the event loop, or a thread that it left behind does not end:
+a watching thread then ends the process. Its presence goes with it, so that its jobs start again elsewhere.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, Final, Protocol, TypeVar
@@ -20,6 +24,10 @@ logger: Final = logging.getLogger("beskar_jobs.cli")
 T = TypeVar("T")
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+BLOCKED_AFTER: Final = 2.0
+"""Seconds until a signal that the event loop has not heard of is told to be stuck."""
+STOP_MARGIN: Final = 10.0
+"""Seconds for all of a stop but the time that running jobs are given."""
 
 
 class Service(Protocol):
@@ -32,15 +40,21 @@ class StopSignals:
     """Made on the event loop of the main thread; :attr:`asked` is set when the process is to stop.
 
     Args:
-        at_once: called before the second signal ends the process.
+        stop_within: seconds after the first signal in which the process has to end.
+        at_once: called before the process is ended out of order.
     """
 
-    def __init__(self, at_once: Callable[[], None] | None = None) -> None:
-        self._at_once = at_once
+    def __init__(self, stop_within: float, at_once: Callable[[], None] = lambda: None) -> None:
         self.asked = asyncio.Event()
+        self.stopped = False
+        self._stop_within = stop_within
+        self._at_once = at_once
         self._loop = asyncio.get_running_loop()
         self._signals = 0
+        self._signalled = threading.Event()
+        self._heard = threading.Event()
         self._hooks: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        threading.Thread(target=self._watch, name="beskar-stop", daemon=True).start()
 
     def install(self) -> None:
         """Take the signals; whoever had them before is called along."""
@@ -59,27 +73,39 @@ class StopSignals:
     def _read_to_the_end(self) -> None:
         while os.read(0, 4096):
             pass
+        self._signalled.set()
         try:
-            self._loop.call_soon_threadsafe(self.asked.set)
+            self._loop.call_soon_threadsafe(self._ask, "the group stops, or is gone: stopping")
         except RuntimeError:
             logger.debug("the parent ended after the event loop")
 
-    def _ask(self, name: str) -> None:
+    def _watch(self) -> None:
+        self._signalled.wait()
+        if not self._heard.wait(BLOCKED_AFTER):
+            _say("cannot stop yet: a handler blocks the event loop (it does slow work without await)")
+        time.sleep(self._stop_within)
+        if not self.stopped:
+            _say(f"has not stopped within {self._stop_within:g} s and is ended; unfinished jobs start again elsewhere")
+        self._at_once()
+        os._exit(0 if self.stopped else 1)
+
+    def _ask(self, why: str) -> None:
+        self._heard.set()
         if not self.asked.is_set():
-            logger.info("%s: stopping; the same once more ends at once", name)
+            logger.info("%s", why)
             self.asked.set()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._signals += 1
         name = signal.Signals(number).name
         if self._signals > 1:
-            os.write(2, f"{name} again: ending at once\n".encode())
-            if self._at_once is not None:
-                self._at_once()
+            _say(f"{name} again: ending at once")
+            self._at_once()
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        self._loop.call_soon_threadsafe(self._ask, name)
+        self._signalled.set()
+        self._loop.call_soon_threadsafe(self._ask, f"{name}: stopping; the same once more ends at once")
         hook = self._hooks.get(number)
         if hook is not None:
             try:
@@ -88,6 +114,11 @@ class StopSignals:
                 logger.debug("the program's own handler of %s wants to exit", name)
             except Exception:
                 logger.exception("the program's own handler of %s failed", name)
+
+
+def _say(text: str) -> None:
+    """Write to standard error past everything that may be locked, or blocked, at this moment."""
+    os.write(2, f"beskar: {text}\n".encode())
 
 
 def run_serving(work: Coroutine[Any, Any, T]) -> T:
@@ -102,17 +133,20 @@ async def serve(
     ready: Callable[[], None] | None = None,
     wait: Callable[[], Coroutine[Any, Any, None]] | None = None,
     until_parent_ends: bool = False,
+    stop_grace: float = 0.0,
 ) -> None:
     """Run *service* until a signal asks it to stop, or *wait* ends.
 
     Args:
         ready: called when the service has started.
         wait: ends (with an error) when the service must stop by itself.
+        until_parent_ends: standard input is a pipe from the parent; its end asks to stop, too.
+        stop_grace: seconds that the service gives to what it runs, before it stops.
 
     Raises:
         BeskarError: the service could not start, or had to stop.
     """
-    signals = StopSignals()
+    signals = StopSignals(stop_grace + STOP_MARGIN)
     signals.install()
     if until_parent_ends:
         signals.stop_when_parent_ends()
@@ -140,4 +174,5 @@ async def serve(
         finally:
             await service.stop()
     finally:
+        signals.stopped = True
         asked.cancel()

@@ -45,6 +45,20 @@ class SleepJobHandler(JobHandler[Number]):
     async def execute(self, context: JobContext[Number]) -> None:
         print("sleeping", flush=True)
         await asyncio.sleep(context.arguments.n)
+
+
+@job_handler("time.block", queue="slow")
+class BlockJobHandler(JobHandler[Number]):
+    async def execute(self, context: JobContext[Number]) -> None:
+        print("blocking", flush=True)
+        time.sleep(context.arguments.n)
+
+
+@job_handler("time.leave", queue="slow")
+class LeaveJobHandler(JobHandler[Number]):
+    async def execute(self, context: JobContext[Number]) -> None:
+        print("leaving", flush=True)
+        await asyncio.to_thread(time.sleep, context.arguments.n)
 """
 
 

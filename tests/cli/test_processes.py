@@ -108,6 +108,24 @@ def test_the_second_signal_ends_at_once(handlers: Path, env: dict[str, str], num
         assert worker.end() == -number
 
 
+@pytest.mark.parametrize(("job_type", "begun", "code"), [("time.block", "blocking", 1), ("time.leave", "leaving", 0)])
+def test_a_handler_that_blocks_does_not_keep_the_worker_from_ending(
+    handlers: Path, env: dict[str, str], job_type: str, begun: str, code: int
+) -> None:
+    with (
+        Program("scheduler", env=env) as scheduler,
+        Program("worker", "chores", "--stop-grace", "0", folder=handlers, env=env) as worker,
+    ):
+        scheduler.wait_for("is ready")
+        worker.wait_for("is ready")
+        beskar("enqueue", job_type, '{"n": 600}', "--queue", "slow", "--job-id", "stuck", env=env)
+        worker.wait_for(begun, "stdout")
+        assert worker.stop() == code
+        assert ("a handler blocks the event loop" in worker.stderr) is (job_type == "time.block")
+        shown = json.loads(beskar("job", "stuck", "--json", env=env).stdout)
+        assert (shown["status"], shown["failures"]) == ("enqueued", 0)
+
+
 def test_a_job_that_does_not_end_within_the_grace_is_released_and_not_counted(
     handlers: Path, env: dict[str, str]
 ) -> None:
