@@ -46,6 +46,9 @@ class LaneHead:
     def _add(self, job: Job) -> None:
         self._jobs[job.id] = job
         heapq.heappush(self._heap, (job.order, job.id))
+        if len(self._heap) > 2 * HEAD_LIMIT:  # most of it discarded since
+            self._heap = [(kept.order, kept.id) for kept in self._jobs.values()]
+            heapq.heapify(self._heap)
 
     def _cut(self) -> None:
         ordered = sorted(self._jobs.values(), key=lambda job: job.order)
@@ -93,12 +96,13 @@ class LaneHead:
         for job in jobs if self._complete else jobs[:-1]:
             self._add(job)
         for job in arrived.values():
-            if job.id not in self._jobs:
-                self.push(job)
+            self._jobs.pop(job.id, None)  # what has arrived is later than what was read
+            self.push(job)
 
     def abandon_refill(self) -> None:
-        """Storage did not answer: ask again later."""
+        """Storage did not answer: ask again later. What arrived meanwhile is storage's alone to know."""
         self._arrived_while_reading = None
+        self._horizon = None
 
     @property
     def is_empty(self) -> bool:
