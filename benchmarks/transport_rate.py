@@ -167,13 +167,15 @@ async def round_trips(url: str, fast: bool, in_flight: int, count: int) -> None:
             await answer
             took.append(time.perf_counter() - started)
 
-    wall = time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*[ask() for _ in range(in_flight)])
     rate = count / (time.perf_counter() - wall)
+    spent = (time.process_time() - cpu) / count * 1e6
     took.sort()
     middle, late = statistics.median(took) * 1e3, took[int(len(took) * 0.99)] * 1e3
     print(
-        f"round trip, {in_flight:>2} in flight {'':<21} {rate:>10,.0f} pairs/s  p50 {middle:.2f} ms, p99 {late:.2f} ms"
+        f"round trip, {in_flight:>2} in flight {'':<22} {rate:>10,.0f} pairs/s  {spent:>6.2f} µs CPU per pair, "
+        f"p50 {middle:.2f} ms, p99 {late:.2f} ms"
     )
     await transport.close()
 

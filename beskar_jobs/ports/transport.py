@@ -127,8 +127,11 @@ class Transport(Protocol):
 
         Raises:
             OutboundQueueFull: the bound is reached; none of *messages* is queued.
+            InvalidValue: one of them can never be published (a topic with a wildcard, QoS 2); none is queued.
+            PublishRefused: the broker refuses one (not allowed on its topic, larger than it accepts); the others went.
             TransportClosed: closed before the acknowledgement came.
         """
+        ...
 
     async def close(self) -> None:
         """Send what is queued (for up to 5 s, if connected), then DISCONNECT, so that no Will fires."""

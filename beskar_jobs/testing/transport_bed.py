@@ -30,7 +30,6 @@ __all__ = [
     "TransportFixture",
     "connected",
     "expect_closed",
-    "finish",
     "numbered",
     "quick_options",
 ]
@@ -170,11 +169,6 @@ def quick_options(**options: Any) -> TransportOptions:
 
 def numbered(topic: str, count: int, **fields: Any) -> list[OutboundMessage]:
     return [OutboundMessage(topic, b"%d" % number, **fields) for number in range(count)]
-
-
-async def finish(publishing: Awaitable[None]) -> None:
-    """Makes a task of what ``publish`` gives, whatever kind of awaitable that is."""
-    await publishing
 
 
 async def expect_closed(action: Awaitable[None]) -> None:

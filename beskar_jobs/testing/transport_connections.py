@@ -17,7 +17,6 @@ from beskar_jobs.testing.transport_bed import (
     TransportFixture,
     connected,
     expect_closed,
-    finish,
     numbered,
     quick_options,
 )
@@ -45,11 +44,12 @@ async def the_will_does_not_fire_on_close(fixture: TransportFixture) -> None:
     def will(number: int) -> OutboundMessage:
         return OutboundMessage(f"{fixture.prefix}/will", b"gone")
 
+    client_id = quick_options().client_id
     async with connected(fixture, "will") as witness:
-        async with connected(fixture, client_id="twice", will=will):
+        async with connected(fixture, client_id=client_id, will=will):
             pass
         # The broker has dealt with the end of a connection before it accepts the next with the same client id.
-        async with connected(fixture, client_id="twice") as second:
+        async with connected(fixture, client_id=client_id) as second:
             await second.transport.publish([OutboundMessage(f"{fixture.prefix}/will", b"after")])
         await witness.heard.until_payload(b"after")
         assert witness.heard.payloads == [b"after"]
@@ -96,8 +96,8 @@ async def what_is_published_during_an_outage_arrives_after_it_in_order(fixture: 
     async with connected(fixture, "t") as peer:
         async with fixture.outage():
             await peer.heard.until(lambda: bool(peer.heard.losses))
-            publishing = asyncio.create_task(finish(peer.transport.publish(numbered(topic, 50))))
-            last = asyncio.create_task(finish(peer.transport.publish([OutboundMessage(topic, b"zero", qos=0)])))
+            publishing = asyncio.create_task(peer.transport.publish(numbered(topic, 50)))
+            last = asyncio.create_task(peer.transport.publish([OutboundMessage(topic, b"zero", qos=0)]))
             await asyncio.sleep(0)
             assert not publishing.done()
         async with asyncio.timeout(PATIENCE):
@@ -111,7 +111,7 @@ async def what_is_published_during_an_outage_arrives_after_it_in_order(fixture: 
 async def what_was_not_acknowledged_is_sent_again(fixture: TransportFixture) -> None:
     topic = f"{fixture.prefix}/t"
     async with connected(fixture, "t") as peer:
-        publishing = asyncio.create_task(finish(peer.transport.publish(numbered(topic, 5000))))
+        publishing = asyncio.create_task(peer.transport.publish(numbered(topic, 5000)))
         await asyncio.sleep(0)
         async with fixture.outage():
             await peer.heard.until(lambda: bool(peer.heard.losses))
@@ -146,7 +146,7 @@ async def the_queue_is_bounded_and_takes_all_or_none(fixture: TransportFixture) 
     async with connected(fixture, "t", max_outbound=10, max_outbound_bytes=1000) as peer:
         async with fixture.outage():
             await peer.heard.until(lambda: bool(peer.heard.losses))
-            taken = asyncio.create_task(finish(peer.transport.publish(numbered(topic, 9))))
+            taken = asyncio.create_task(peer.transport.publish(numbered(topic, 9)))
             await asyncio.sleep(0)
             for refused in (numbered(topic, 2, retain=True), [OutboundMessage(topic, bytes(1001))]):
                 try:
@@ -207,7 +207,7 @@ async def nothing_works_before_open(fixture: TransportFixture) -> None:
 async def close_sends_what_is_queued(fixture: TransportFixture) -> None:
     topic = f"{fixture.prefix}/t"
     async with connected(fixture, "t") as witness, connected(fixture) as peer:
-        publishing = asyncio.create_task(finish(peer.transport.publish(numbered(topic, 1000))))
+        publishing = asyncio.create_task(peer.transport.publish(numbered(topic, 1000)))
         await asyncio.sleep(0)
         await peer.transport.close()
         await publishing
@@ -219,7 +219,7 @@ async def close_sends_what_is_queued(fixture: TransportFixture) -> None:
 async def abort_ends_a_publish_that_waits(fixture: TransportFixture) -> None:
     async with connected(fixture) as peer, fixture.outage():
         await peer.heard.until(lambda: bool(peer.heard.losses))
-        publishing = asyncio.create_task(finish(peer.transport.publish(numbered(f"{fixture.prefix}/t", 3))))
+        publishing = asyncio.create_task(peer.transport.publish(numbered(f"{fixture.prefix}/t", 3)))
         await asyncio.sleep(0)
         peer.transport.abort()
         await expect_closed(publishing)

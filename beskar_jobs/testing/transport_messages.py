@@ -15,7 +15,6 @@ from beskar_jobs.testing.transport_bed import (
     Claims,
     TransportFixture,
     connected,
-    finish,
     numbered,
 )
 
@@ -44,7 +43,7 @@ async def order_is_kept_within_and_between_calls(fixture: TransportFixture) -> N
         async with asyncio.TaskGroup() as group:
             for start in range(0, 200, 20):
                 messages = [OutboundMessage(topic, b"%d" % n, qos=1) for n in range(start, start + 20)]
-                group.create_task(finish(peer.transport.publish(messages)))
+                group.create_task(peer.transport.publish(messages))
         await peer.heard.until(lambda: len(peer.heard.messages) >= 200)
         assert peer.heard.payloads == [b"%d" % n for n in range(200)]
 

@@ -1,4 +1,5 @@
-"""The transports that the suite holds to the contract, each with a broker that may be bounced."""
+"""The ways to a real Mosquitto that the suite holds to the contract. Those to the embedded broker, and in memory, are
+tested with the broker."""
 
 from __future__ import annotations
 
@@ -12,13 +13,11 @@ import pytest
 import trustme
 
 from beskar_jobs.ports.transport import Transport, TransportListener, TransportOptions
-from beskar_jobs.testing.services import EmbeddedServer, MosquittoServer, TlsFiles, free_port
+from beskar_jobs.testing.services import MosquittoServer, TlsFiles, free_port
 from beskar_jobs.testing.transport_suite import SECRET, TransportFixture
-from beskar_jobs.transport.memory import MemoryTransport
-from beskar_jobs.transport.memory_broker import MemoryBroker
 from beskar_jobs.transport.mqtt import MqttTransport
 
-BEDS = ["tcp", "tcp-public-api", "tls", "tls-public-api", "websocket", "unix", "embedded", "memory"]
+BEDS = ["tcp", "tcp-public-api", "tls", "tls-public-api", "websocket", "unix"]
 
 
 @attrs.frozen
@@ -46,13 +45,7 @@ def bouncing_mosquitto(authority: Authority) -> Iterator[MosquittoServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def bouncing_embedded() -> Iterator[EmbeddedServer]:
-    with EmbeddedServer() as server:
-        yield server
-
-
-def outage_of(server: MosquittoServer | EmbeddedServer) -> Callable[[], AbstractAsyncContextManager[None]]:
+def outage_of(server: MosquittoServer) -> Callable[[], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def outage() -> AsyncIterator[None]:
         await asyncio.to_thread(server.kill)
@@ -67,21 +60,13 @@ def outage_of(server: MosquittoServer | EmbeddedServer) -> Callable[[], Abstract
 @pytest.fixture(params=BEDS)
 def bed(request: pytest.FixtureRequest, topic_prefix: str, authority: Authority) -> TransportFixture:
     kind: str = request.param
-    if kind == "memory":
-        broker: MemoryBroker = request.getfixturevalue("memory_broker")
-        return memory_bed(topic_prefix, broker)
-    server: MosquittoServer | EmbeddedServer
-    if kind == "embedded":
-        server = request.getfixturevalue("bouncing_embedded")
-        url = server.url
-    else:
-        server = request.getfixturevalue("bouncing_mosquitto")
-        url = {
-            "tcp": server.url,
-            "tls": server.tls_url,
-            "websocket": server.websocket_url,
-            "unix": server.unix_url,
-        }[kind.partition("-")[0]]
+    server: MosquittoServer = request.getfixturevalue("bouncing_mosquitto")
+    url = {
+        "tcp": server.url,
+        "tls": server.tls_url,
+        "websocket": server.websocket_url,
+        "unix": server.unix_url,
+    }[kind.partition("-")[0]]
     fast = not kind.endswith("public-api")
 
     def make(options: TransportOptions, listener: TransportListener) -> Transport:
@@ -96,26 +81,3 @@ def bed(request: pytest.FixtureRequest, topic_prefix: str, authority: Authority)
     # Mosquitto 2.0 does not finish a WebSocket frame that the kernel has taken in part, until it has another to send.
     large = 50_000 if kind == "websocket" else 1024 * 1024
     return TransportFixture(topic_prefix, make, make_unreachable, outage_of(server), large)
-
-
-@pytest.fixture
-def memory_broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        yield broker
-
-
-def memory_bed(prefix: str, broker: MemoryBroker) -> TransportFixture:
-    @asynccontextmanager
-    async def outage() -> AsyncIterator[None]:
-        broker.stop()
-        try:
-            yield
-        finally:
-            broker.restart()
-
-    return TransportFixture(
-        prefix,
-        lambda options, listener: MemoryTransport(broker.url, options, listener),
-        lambda options, listener: MemoryTransport("memory://nobody-here", options, listener),
-        outage,
-    )

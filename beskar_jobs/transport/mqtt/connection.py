@@ -288,7 +288,7 @@ class Connection:
                     self._read_fast(self._fast)
         except OSError as error:
             self._end(f"{error.strerror or error}")
-        except MalformedPacket as error:
+        except (MalformedPacket, UnicodeDecodeError) as error:
             self._end(f"the broker sent {error}")
         return some
 
