@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from beskar_jobs.model.updates import JobStatusUpdate
     from beskar_jobs.runtime.connection import ConnectionSettings
     from beskar_jobs.scheduler import JobScheduler
+    from beskar_jobs.wire.values import register_type
     from beskar_jobs.worker import JobWorker
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "WaitingFor",
     "WorkerReplaced",
     "job_handler",
+    "register_type",
 ]
 
 _HOMES: Final = {
@@ -98,6 +100,7 @@ _HOMES: Final = {
         "beskar_jobs.model.updates": ("JobStatusUpdate",),
         "beskar_jobs.runtime.connection": ("ConnectionSettings",),
         "beskar_jobs.scheduler": ("JobScheduler",),
+        "beskar_jobs.wire.values": ("register_type",),
         "beskar_jobs.worker": ("JobWorker",),
     }.items()
     for name in names

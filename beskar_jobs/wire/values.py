@@ -2,38 +2,72 @@
 
 The promise is *round-trip identity or refusal*: what :func:`dump_value` writes, :func:`load_value` reads back equal, as
 an instance of the same class; everything else is refused, by :func:`check_serializable` at decoration where the type
-alone tells, else when the value is written, in the client's hands. What each type looks like is told in
-:mod:`~beskar_jobs.wire.codecs` and :mod:`~beskar_jobs.wire.composites`, and pinned by golden files.
+alone tells, else when the value is written, in the client's hands. For that a value is read back before it is sent:
+cattrs takes the value's word for its type when it writes, and only reading is strict. So the constructors of the user's
+classes, and their validators, run at the client too.
 
-Why not a general converter library: those take the value's word for its type when they write, coerce when they read,
-and decide details of the format (the order of unions, the classes of sequences) that change with their releases. Here
-jobs wait in a storage for months and are read by programs of another release. Codecs are compiled once per type and
-kept; orjson turns the plain data into bytes and back.
+The work is cattrs', with hooks of our own where its own are lenient: :mod:`~beskar_jobs.wire.scalars` and
+:mod:`~beskar_jobs.wire.converter` tell which and why, :mod:`~beskar_jobs.wire.typewalk` which types are refused. Jobs
+wait in a storage for months and are read by programs of another release, so golden files guard the format: an upgrade
+of cattrs must not change a byte. orjson turns the plain data into bytes and back.
 
 Failure modes: bytes that are no JSON, too deep, or of another shape, and values that do not fit, are all
 :class:`~beskar_jobs.model.errors.ValueNotSerializable`, naming the place (``VideoTranscodeArgs.codec: is an int, not a
-str``) and no values.
+str``) and no values. The place is found by a second run with a converter that keeps it, for which the first one need
+not pay.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
+import attrs
 import orjson
+from cattrs import AttributeValidationNote, IterableValidationNote
+from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
 from beskar_jobs.model.errors import ValueNotSerializable
-from beskar_jobs.wire.codecs import Codec, Misfit, plain_problem
-from beskar_jobs.wire.typewalk import NotPortable, TypeWalk, type_name
+from beskar_jobs.wire.converter import ValueConverter
+from beskar_jobs.wire.scalars import SCALARS, Misfit, text_scalar
+from beskar_jobs.wire.typewalk import NotPortable, PlainData, stripped, type_name, walk
 
-_cache: Final[dict[Any, Codec]] = {}
+T = TypeVar("T")
+
+
+@attrs.frozen
+class _Plan:
+    """The hooks of one type, each plan with a converter of its own, so that threads share none half made."""
+
+    unstructure: Callable[[Any], Any]
+    structure: Callable[[Any, Any], Any]
+
+
+_plans: Final[dict[Any, _Plan]] = {}
+_LONGEST_PATH: Final = 500
+
+
+def register_type(cls: type[T], *, to_text: Callable[[T], str], from_text: Callable[[str], T]) -> None:
+    """Let values of a plain class stand in JSON as a string: ``register_type(Path, to_text=str, from_text=Path)``.
+
+    To be called before the first handler that names *cls* is decorated, in clients and workers alike. *from_text* may
+    raise anything for a string that is not of the form. Subclasses are written too if they come back equal.
+
+    Raises:
+        ValueError: values of *cls* can be written already; jobs that wait would not be read as they were written.
+    """
+    if check_serializable(cls) is None:
+        raise ValueError(f"{type_name(cls)} stands in JSON already, and its form cannot be changed")
+    SCALARS[cls] = text_scalar(cls, to_text, from_text, f"the text of {type_name(cls)}")
 
 
 def check_serializable(declared: Any) -> str | None:
     """Why values of the *declared* type cannot make the round trip, naming the part; ``None`` if they can."""
     try:
-        _codec(declared)
+        walk(stripped(declared), {})
     except NotPortable as problem:
         return problem.text(type_name(declared))
+    _plan(declared)
     return None
 
 
@@ -43,19 +77,20 @@ def dump_value(value: Any, declared: Any) -> bytes:
     Raises:
         ValueNotSerializable: *value* does not fit *declared*; names the place.
     """
+    plan = _plan(declared)
     try:
-        if declared is Any:
-            plain_problem(value)
-            plain = value
-        else:
-            plain = _codec(declared).dump(value)
-        return orjson.dumps(plain)
-    except Misfit as problem:
-        raise ValueNotSerializable(problem.text(type_name(declared))) from problem.__cause__
-    except NotPortable as problem:
-        raise ValueNotSerializable(problem.text(type_name(declared))) from None
+        plain = plan.unstructure(value)
+    except AttributeError as error:  # a slot that was never set; cattrs reads them all
+        raise ValueNotSerializable(f"{type_name(type(error.obj))}.{error.name}: is not set") from None
     except RecursionError:
         raise ValueNotSerializable(f"{type_name(declared)}: is nested too deeply, or contains itself") from None
+    except Exception as error:
+        raise ValueNotSerializable(f"{type_name(declared)}: cannot be read: {type(error).__name__}: {error}") from error
+    back = _read(plain, declared, plan)
+    if not _equal(back, value) and plan.unstructure(back) != plain:
+        raise ValueNotSerializable(f"{type_name(declared)}: does not come back equal")
+    try:
+        return orjson.dumps(plain)
     except TypeError as error:  # orjson.JSONEncodeError is one: lone surrogates, more than 254 levels
         raise ValueNotSerializable(f"{type_name(declared)}: cannot be written as JSON: {error}") from None
 
@@ -66,34 +101,77 @@ def load_value(data: bytes, declared: Any) -> Any:
     Raises:
         ValueNotSerializable: *data* is no JSON, or does not fit *declared*; names the place.
     """
+    plan = _plan(declared)
     try:
         plain = orjson.loads(data)
-        if declared is Any:
-            return plain
-        return _codec(declared).load(plain)
-    except Misfit as problem:
-        raise ValueNotSerializable(problem.text(type_name(declared))) from problem.__cause__
-    except NotPortable as problem:
-        raise ValueNotSerializable(problem.text(type_name(declared))) from None
-    except RecursionError:
-        raise ValueNotSerializable(f"{type_name(declared)}: is nested too deeply") from None
     except orjson.JSONDecodeError as error:
         raise ValueNotSerializable(f"{type_name(declared)}: is no valid JSON: {str(error)[:200]}") from None
+    return plain if declared is Any else _read(plain, declared, plan)
 
 
-def _codec(declared: Any) -> Codec:
-    """The codec of *declared*, from the cache or made now.
-
-    Raises:
-        NotPortable: there is none.
-    """
+def _plan(declared: Any) -> _Plan:
     try:
-        codec = _cache.get(declared)
-    except TypeError:  # unhashable, as Annotated[int, []] is: rare, and made anew each time
-        codec = None
-    if codec is not None:
-        return codec
-    walk = TypeWalk(_cache)
-    codec = walk.codec(declared)
-    _cache.update(walk.made)  # only now: none of a walk that failed half-way; two threads at once make two equal ones
-    return codec
+        plan = _plans.get(declared)
+    except TypeError:  # unhashable, as Annotated[int, []] is
+        return _plan(stripped(declared))
+    if plan is None:
+        try:
+            walk(_root(declared), {})
+        except NotPortable as problem:
+            raise ValueNotSerializable(problem.text(type_name(declared))) from None
+        plan = _plans[declared] = _make_plan(declared, detailed_validation=False)
+    return plan
+
+
+def _root(declared: Any) -> Any:
+    return PlainData if declared is Any else stripped(declared)
+
+
+def _make_plan(declared: Any, *, detailed_validation: bool) -> _Plan:
+    converter = ValueConverter(detailed_validation=detailed_validation)
+    return _Plan(converter.get_unstructure_hook(_root(declared)), converter.get_structure_hook(_root(declared)))
+
+
+def _read(plain: Any, declared: Any, plan: _Plan) -> Any:
+    try:
+        return plan.structure(plain, declared)
+    except Exception as error:
+        if not isinstance(error, RecursionError):
+            try:
+                _make_plan(declared, detailed_validation=True).structure(plain, declared)
+            except Exception as detailed:
+                error = detailed
+        text, cause = _explained(error, type_name(declared))
+        raise ValueNotSerializable(text) from cause
+
+
+def _explained(error: Exception, path: str) -> tuple[str, Exception | None]:
+    """The place of the first failure and what it is; with the exception if it is the user's own."""
+    owner, missing = "", False
+    while isinstance(error, BaseValidationError):
+        owner, error = type_name(error.cl), error.exceptions[0]
+        missing = False
+        for note in getattr(error, "__notes__", ()):
+            if isinstance(note, AttributeValidationNote):
+                path, missing = f"{path}.{note.name}", isinstance(error, KeyError)
+            elif isinstance(note, IterableValidationNote):
+                path += f"[{'key' if isinstance(note.index, Misfit) else repr(note.index)[:80]}]"
+    path = path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…"
+    if isinstance(error, Misfit):
+        return f"{path}: {error}", None
+    if isinstance(error, RecursionError):
+        return f"{path}: is nested too deeply", None
+    if isinstance(error, ForbiddenExtraKeysError):
+        extra = ", ".join(sorted(repr(name)[:80] for name in error.extra_fields)[:5])
+        return f"{path}: has {extra}, which {owner} does not know", None
+    if missing:
+        return f"{path}: is missing, and {owner} has no default for it", None
+    return f"{path}: was refused by {owner} itself: {type(error).__name__}: {str(error)[:200]}", error
+
+
+def _equal(back: Any, value: Any) -> bool:
+    """Classes without an equality of their own, or with an odd one, are compared by their plain data instead."""
+    try:
+        return bool(back == value)
+    except Exception:
+        return False

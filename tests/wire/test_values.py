@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from beskar_jobs.model.errors import ValueNotSerializable
-from beskar_jobs.wire.values import check_serializable, dump_value, load_value
+from beskar_jobs.wire.values import check_serializable, dump_value, load_value, register_type
 from tests.wire.value_cases import CASES, VIDEO, Album, Box, Codec, Image, Options, Point, Tree, Video
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -135,7 +135,7 @@ class Sub(Video):
         ((1, 2, 3), tuple[int, int], "has 3 items, not 2"),
         (timedelta.min, timedelta, "smallest timedelta"),
         ("\ud800", str, "cannot be written as JSON"),
-        ({"a": {1: 2}}, Any, "['a']: is an int, not a str, as the keys of an object are"),
+        ({"a": {1: 2}}, Any, "['a'][key]: is an int, not a str"),
         ([object()], Any, "[0]: is an object, not plain JSON data"),
         (Base.A, Codec, "is a Base, not a Codec"),
     ],
@@ -168,7 +168,7 @@ def test_a_value_that_does_not_fit_is_refused_with_its_place(value: object, decl
         (b'{"items":[{"_type":"Text"}]}', Album, "Album.items[0]: has in '_type' none of 'Image', 'Video'"),
         (b'{"items":[{"source_file":"a"}]}', Album, "Album.items[0]: has in '_type' none of"),
         (b'{"items":[{"_type":["Video"]}]}', Album, "Album.items[0]: has in '_type' none of"),
-        (b'{"1.5":"a"}', dict[int, str], "['1.5']: is a key that is not a whole number"),
+        (b'{"1.5":"a"}', dict[int, str], "['1.5']: is a str that is not a whole number"),
         (b"[[1]]", set[Any], "can be anything"),
     ],
     ids=lambda x: None,
@@ -219,3 +219,84 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 def test_a_fixed_offset_with_seconds_survives() -> None:
     value = datetime(1900, 1, 1, tzinfo=timezone(timedelta(minutes=9, seconds=21)))
     assert load_value(dump_value(value, datetime), datetime).utcoffset() == value.utcoffset()
+
+
+def test_an_offset_that_the_text_form_cannot_hold_is_refused() -> None:
+    with pytest.raises(ValueNotSerializable, match="finer than a second"):
+        dump_value(datetime(2026, 1, 1, tzinfo=timezone(timedelta(microseconds=1))), datetime)
+
+
+def test_what_the_users_converter_changes_again_is_refused_where_it_is_written() -> None:
+    @attrs.frozen
+    class Shouted:
+        text: str = attrs.field(converter="{}!".format)
+
+    with pytest.raises(ValueNotSerializable, match="Shouted: does not come back equal"):
+        dump_value(Shouted("a"), Shouted)
+
+
+def test_a_class_without_equality_is_compared_by_its_data() -> None:
+    @attrs.define(eq=False)
+    class Handle:
+        number: int
+
+    assert load_value(dump_value(Handle(3), Handle), Handle).number == 3
+
+
+def test_the_users_validator_refuses_where_the_value_is_written() -> None:
+    @attrs.define
+    class Positive:
+        n: int = attrs.field(validator=attrs.validators.gt(0), on_setattr=attrs.setters.NO_OP)
+
+    value = Positive(1)
+    value.n = -1
+    with pytest.raises(ValueNotSerializable, match="refused by Positive itself"):
+        dump_value([value], list[Positive])
+
+
+def test_fields_named_like_parts_of_the_converter_are_ordinary_fields() -> None:
+    @attrs.define
+    class Odd:
+        converter: int
+        cl: int
+        attrs: int
+        res: int
+        o: int = 5
+        typevar_map: int = 6
+        _cattrs_detailed_validation: int = 7
+
+    value = Odd(1, 2, 3, 4)
+    assert load_value(dump_value(value, Odd), Odd) == value
+
+
+class Celsius:
+    """A plain class, which no converter knows."""
+
+    def __init__(self, degrees: int) -> None:
+        self.degrees = degrees
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Celsius) and other.degrees == self.degrees
+
+    def __hash__(self) -> int:
+        return hash(self.degrees)
+
+
+@attrs.frozen
+class Oven:
+    now: Celsius | None
+    log: dict[Celsius, int]
+
+
+def test_a_plain_class_stands_as_a_string_once_it_is_registered() -> None:
+    assert "Oven.now is Celsius" in (check_serializable(Oven) or "")
+    register_type(Celsius, to_text=lambda value: f"{value.degrees}C", from_text=lambda text: Celsius(int(text[:-1])))
+    value = Oven(Celsius(180), {Celsius(20): 1})
+    assert dump_value(value, Oven) == b'{"now":"180C","log":{"20C":1}}'
+    assert load_value(dump_value(value, Oven), Oven) == value
+    with pytest.raises(ValueNotSerializable, match=r"Oven\.now: is a str that is not the text of Celsius"):
+        load_value(b'{"now":"warm","log":{}}', Oven)
+    with pytest.raises(ValueNotSerializable, match=r"Oven\.now: is an int, not a Celsius"):
+        dump_value(Oven(180, {}), Oven)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Celsius stands in JSON already"):
+        register_type(Celsius, to_text=str, from_text=lambda text: Celsius(int(text)))

@@ -19,7 +19,7 @@ from beskar_jobs.wire.values import check_serializable, dump_value, load_value
 from tests.wire.value_cases import CASES, Access, Album, Codec, Corner, Image, Json, Level, Point, Tree, Video
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-OFFSETS = st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone)
+OFFSETS = st.integers(-23 * 3600, 23 * 3600).map(lambda seconds: timezone(timedelta(seconds=seconds)))
 VIDEOS = st.builds(Video, TEXT, st.sampled_from(Codec), st.none() | st.integers(-(2**63), 2**64 - 1), secret=TEXT)
 IMAGES = st.builds(Image, TEXT, st.lists(st.integers(0, 9), max_size=3))
 
