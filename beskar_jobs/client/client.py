@@ -74,7 +74,7 @@ class JobClient:
         )
         self._requests = Requests(self._connection, self.client_id)
         self._following = Following(self._connection, self._requests, self.client_id)
-        self._schedulers: dict[str, str] = {}
+        self._schedulers: dict[str, tuple[str, int]] = {}
         self._connects = 0
         self._open = False
 
@@ -312,18 +312,23 @@ class JobClient:
             case TopicKind.STATUS:
                 self._following.on_items([decode(message.payload, StatusMessage).job])
             case TopicKind.SCHEDULER:
-                self._on_scheduler(decode(message.payload, SchedulerPresenceMessage))
+                self._on_scheduler(decode(message.payload, SchedulerPresenceMessage), retained=message.retain)
             case _:
                 pass
 
-    def _on_scheduler(self, message: SchedulerPresenceMessage) -> None:
+    def _on_scheduler(self, message: SchedulerPresenceMessage, *, retained: bool) -> None:
         scheduler = message.scheduler
-        if scheduler.is_online and self._schedulers.get(scheduler.scheduler_id) != scheduler.incarnation:
-            first = not self._schedulers
-            self._schedulers[scheduler.scheduler_id] = scheduler.incarnation
-            if not first:
-                self._requests.send_open_again()
-                self._following.ask_all_again()
+        known = self._schedulers.get(scheduler.scheduler_id)
+        seen = (scheduler.incarnation, scheduler.connection)
+        if not scheduler.is_online or known == seen:
+            return
+        self._schedulers[scheduler.scheduler_id] = seen
+        if known is None and retained:
+            return  # it was there before this client
+        # What was asked while it was away has not reached it; what a new process was to tell us, it does not know.
+        self._requests.send_open_again()
+        if known is None or known[0] != scheduler.incarnation:
+            self._following.ask_all_again()
 
 
 def _commands(items: Sequence[EnqueueItem]) -> list[list[EnqueueItem]]:

@@ -285,6 +285,8 @@ class WorkerEngine(AttemptOutcomes):
             logger.warning("abandoned %d attempts: this worker has lost their jobs", len(orders.abandon))
             execution.stop(orders.abandon, StopReason.ABANDON)
         if orders.heartbeat:
+            # A scheduler asks for a report when it may have missed something, such as the ends of attempts.
+            self._session.tell_all_again(self._clock.now().monotonic)
             self._say_heartbeat()
         self._quiet.set()
 

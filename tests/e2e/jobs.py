@@ -159,12 +159,18 @@ class Gate:
             self.entered.append(context.job_id)
             self._came.notify_all()
         await self.opened.wait()
-        self.left.append(context.job_id)
+        async with self._came:
+            self.left.append(context.job_id)
+            self._came.notify_all()
         return context.job_id
 
     async def until_entered(self, count: int, patience: float = 20.0) -> None:
         async with asyncio.timeout(patience), self._came:
             await self._came.wait_for(lambda: len(self.entered) >= count)
+
+    async def until_left(self, count: int, patience: float = 20.0) -> None:
+        async with asyncio.timeout(patience), self._came:
+            await self._came.wait_for(lambda: len(self.left) >= count)
 
 
 class ThreadGate:

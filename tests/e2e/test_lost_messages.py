@@ -6,11 +6,12 @@ import asyncio
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from beskar_jobs import JobContext, JobStatus
+from beskar_jobs.core.working import TELL_AGAIN_AFTER
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage
 from beskar_jobs.transport.memory_broker import MemoryBroker
 from tests.e2e.cluster import PATIENCE, Cluster, eventually, play, reaches, results, within
@@ -130,18 +131,18 @@ async def test_every_seventh_message_lost_loses_no_job(cluster: Cluster) -> None
 
     await cluster.start(PlayInThread(note), max_concurrency=5)
     broker_of(cluster).intercept = lose
-    for _ in range(4):
+    for _ in range(2):
         await cluster.client.enqueue_many([play(PlayInThread) for _ in range(10)])
     await eventually(
-        lambda: cluster.client.find(status=JobStatus.SUCCEEDED), lambda found: len(found) == 40, patience=40
+        lambda: cluster.client.find(status=JobStatus.SUCCEEDED), lambda found: len(found) == 20, patience=40
     )
-    assert len(ran) == 40
+    assert len(ran) == 20
     assert set(ran.values()) == {1}
 
 
 async def test_a_worker_that_was_cut_off_comes_back_and_its_late_end_is_refused(cluster: Cluster) -> None:
     """Its Will has told the world that it is dead; its job runs elsewhere by then."""
-    deaf, let_go, elsewhere = threading.Event(), threading.Event(), Gate()
+    deaf, let_go = threading.Event(), threading.Event()
 
     def slow(context: JobContext[Scene]) -> str:
         deaf.set()
@@ -153,22 +154,14 @@ async def test_a_worker_that_was_cut_off_comes_back_and_its_late_end_is_refused(
     await cluster.worker(PlayInThread(slow), worker_id="cut-off", queues=["left"])
     handle = await cluster.client.enqueue(play(PlayInThread), queue="left")
     assert await asyncio.to_thread(deaf.wait, PATIENCE)
-    in_time = threading.Event()
-
-    def quick(context: JobContext[Scene]) -> str:
-        in_time.set()
-        return "in time"
-
-    await cluster.worker(PlayInThread(quick), worker_id="other", queues=["left"])
+    await cluster.worker(PlayInThread(lambda context: "in time"), worker_id="other", queues=["left"])
     await cluster.until_workers(2)
     try:
         assert broker_of(cluster).drop_connection(client_id_of(cluster, "worker-cut-off"))
         assert await handle.result(PATIENCE) == "in time"
-        assert in_time.is_set()
         await cluster.until_workers(2)
     finally:
         let_go.set()
-    del elsewhere
     details = await handle.get()
     assert (details.status, details.crashes, details.update.result) == (JobStatus.SUCCEEDED, 1, b'"in time"')
     assert scheduler.counters["attempts lost"] == 1
@@ -185,7 +178,10 @@ async def test_a_scheduler_or_client_that_was_cut_off_goes_on_where_it_was(clust
     assert broker_of(cluster).drop_connection(client_id_of(cluster, role))
     gate.opened.set()
     more = await cluster.client.enqueue(play(Play))
-    assert await results([*handles, more]) == [handle.job_id for handle in [*handles, more]]
+    # Not by repeating what nobody answers, which comes later: the reconnect itself makes everybody tell again.
+    assert await results([*handles, more], patience=TELL_AGAIN_AFTER - 1) == [
+        handle.job_id for handle in [*handles, more]
+    ]
     assert sorted(gate.entered) == sorted(handle.job_id for handle in [*handles, more])
 
 
@@ -198,7 +194,7 @@ async def test_everything_goes_on_after_an_outage_of_the_broker_that_lost_all_it
     broker.stop()
     gate.opened.set()
     during = asyncio.create_task(cluster.client.enqueue(play(Play)))
-    await eventually(_left(gate), lambda left: left == 3)
+    await gate.until_left(3)
     broker.restart()
     handles.append(await within(during))
     assert await results(handles) == [handle.job_id for handle in handles]
@@ -228,12 +224,3 @@ async def test_progress_out_of_order_is_not_shown(cluster: Cluster) -> None:
     seen = [update async for update in handle.watch()]
     assert [update.sequence for update in seen] == sorted({update.sequence for update in seen})
     assert seen[-1].status is JobStatus.SUCCEEDED
-
-
-def _left(gate: Gate) -> Callable[[], asyncio.Future[int]]:
-    def look() -> asyncio.Future[int]:
-        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        future.set_result(len(gate.left))
-        return future
-
-    return look
