@@ -37,12 +37,7 @@ ARRAYS: Final[Mapping[Any, type]] = {
 }
 DICTS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 UNIONS: Final = (Union, types.UnionType)
-_VAGUE: Final[Mapping[Any, str]] = {
-    collections.abc.Sequence: "list[…] or tuple[…, ...]",
-    collections.abc.Collection: "list[…] or tuple[…, ...]",
-    collections.abc.Iterable: "list[…] or tuple[…, ...]",
-    collections.abc.Set: "set[…] or frozenset[…]",
-}
+_VAGUE: Final = tuple(getattr(collections.abc, name) for name in ("Sequence", "Collection", "Iterable", "Set"))
 _QUALIFIERS: Final = re.compile(r"typing(_extensions)?\.(Required|NotRequired|ReadOnly|Final)")
 # What a reader does not need to see of a name.
 _WITHIN: Final = re.compile(r"[\w.]*<locals>\.|\btyping\.")
@@ -146,7 +141,7 @@ def _shapes(declared: Any, made: dict[Any, _Shapes]) -> _Shapes:
             raise NotPortable(f"does not say what is in it; say {origin.__name__}[…]")
         return _collection_shapes(origin, arguments, made)
     if origin in _VAGUE:
-        raise NotPortable(f"does not say which class comes back; say {_VAGUE[origin]}")
+        raise NotPortable("does not say which class comes back; say list, tuple, set or frozenset")
     if not isinstance(origin, type) or class_kind(origin) is None:
         raise NotPortable(
             f"is {type_name(declared)}, which is none of the types that can be written as JSON; "
@@ -306,15 +301,12 @@ def _constructor_fields(cls: type) -> list[tuple[str, str, bool]]:
                 f"has the field {name!r} that its constructor does not take, so that its value would be lost; "
                 "take it out of comparisons (eq=False), or make it a property"
             )
-    taken = {argument: (name, argument, required) for name, argument, required, init, _ in fields if init}
-    parameters = inspect.signature(cls).parameters.values()
-    if all(p.kind is not p.VAR_KEYWORD for p in parameters):
-        # A constructor of the user's own, or an InitVar, may want other arguments than the fields.
-        wanted = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-        odd = [*(a for a in taken if a not in {p.name for p in parameters}), *(a for a in wanted if a not in taken)]
-        if odd:
-            raise NotPortable(f"has a constructor whose arguments are not its fields: {', '.join(odd)}")
-    return list(taken.values())
+    taken = [(name, argument, required) for name, argument, required, init, _ in fields if init]
+    try:  # a constructor of the user's own, or an InitVar, may want other arguments than the fields
+        inspect.signature(cls).bind(**dict.fromkeys(argument for _, argument, _ in taken))
+    except TypeError as error:
+        raise NotPortable(f"has a constructor whose arguments are not its fields: {error}") from None
+    return taken
 
 
 def _field_types(cls: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:

@@ -20,30 +20,21 @@ not pay.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, TypeVar
 
-import attrs
 import orjson
 from cattrs import AttributeValidationNote, IterableValidationNote
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
 from beskar_jobs.model.errors import ValueNotSerializable
-from beskar_jobs.wire.converter import ValueConverter
+from beskar_jobs.wire.converter import Structure, Unstructure, ValueConverter
 from beskar_jobs.wire.scalars import SCALARS, Misfit, text_scalar
 from beskar_jobs.wire.typewalk import NotPortable, PlainData, stripped, type_name, walk
 
 T = TypeVar("T")
 
 
-@attrs.frozen
-class _Plan:
-    """The hooks of one type, each plan with a converter of its own, so that threads share none half made."""
-
-    unstructure: Callable[[Any], Any]
-    structure: Callable[[Any, Any], Any]
-
-
-_plans: Final[dict[Any, _Plan]] = {}
 _LONGEST_PATH: Final = 500
 
 
@@ -67,7 +58,7 @@ def check_serializable(declared: Any) -> str | None:
         walk(stripped(declared), {})
     except NotPortable as problem:
         return problem.text(type_name(declared))
-    _plan(declared)
+    _hooks(declared)
     return None
 
 
@@ -77,17 +68,16 @@ def dump_value(value: Any, declared: Any) -> bytes:
     Raises:
         ValueNotSerializable: *value* does not fit *declared*; names the place.
     """
-    plan = _plan(declared)
+    unstructure, _ = _hooks(declared)
     try:
-        plain = plan.unstructure(value)
-    except AttributeError as error:  # a slot that was never set; cattrs reads them all
-        raise ValueNotSerializable(f"{type_name(type(error.obj))}.{error.name}: is not set") from None
+        plain = unstructure(value)
     except RecursionError:
         raise ValueNotSerializable(f"{type_name(declared)}: is nested too deeply, or contains itself") from None
-    except Exception as error:
-        raise ValueNotSerializable(f"{type_name(declared)}: cannot be read: {type(error).__name__}: {error}") from error
-    back = _read(plain, declared, plan)
-    if not _equal(back, value) and plan.unstructure(back) != plain:
+    except AttributeError as error:  # a slot that was never set
+        raise ValueNotSerializable(f"{type_name(type(error.obj))}.{error.name}: is not set") from None
+    except Exception as error:  # from a property of the user's, say
+        raise ValueNotSerializable(f"{type_name(declared)}: cannot be read: {type(error).__name__}") from error
+    if not _same(value, _structured(plain, declared), plain, unstructure):
         raise ValueNotSerializable(f"{type_name(declared)}: does not come back equal")
     try:
         return orjson.dumps(plain)
@@ -101,56 +91,52 @@ def load_value(data: bytes, declared: Any) -> Any:
     Raises:
         ValueNotSerializable: *data* is no JSON, or does not fit *declared*; names the place.
     """
-    plan = _plan(declared)
     try:
         plain = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise ValueNotSerializable(f"{type_name(declared)}: is no valid JSON: {str(error)[:200]}") from None
-    return plain if declared is Any else _read(plain, declared, plan)
+    return plain if declared is Any else _structured(plain, declared)
 
 
-def _plan(declared: Any) -> _Plan:
+@cache
+def _compiled(declared: Any, detailed: bool) -> tuple[Unstructure, Structure]:
+    """The hooks of one type; each has a converter of its own, so that no thread meets what another has half made."""
+    root = PlainData if declared is Any else stripped(declared)
     try:
-        plan = _plans.get(declared)
+        walk(root, {})
+    except NotPortable as problem:
+        raise ValueNotSerializable(problem.text(type_name(declared))) from None
+    converter = ValueConverter(detailed_validation=detailed)
+    return converter.get_unstructure_hook(root), converter.get_structure_hook(root)
+
+
+def _hooks(declared: Any, detailed: bool = False) -> tuple[Unstructure, Structure]:
+    try:
+        return _compiled(declared, detailed)
     except TypeError:  # unhashable, as Annotated[int, []] is
-        return _plan(stripped(declared))
-    if plan is None:
-        try:
-            walk(_root(declared), {})
-        except NotPortable as problem:
-            raise ValueNotSerializable(problem.text(type_name(declared))) from None
-        plan = _plans[declared] = _make_plan(declared, detailed_validation=False)
-    return plan
+        return _compiled(stripped(declared), detailed)
 
 
-def _root(declared: Any) -> Any:
-    return PlainData if declared is Any else stripped(declared)
-
-
-def _make_plan(declared: Any, *, detailed_validation: bool) -> _Plan:
-    converter = ValueConverter(detailed_validation=detailed_validation)
-    return _Plan(converter.get_unstructure_hook(_root(declared)), converter.get_structure_hook(_root(declared)))
-
-
-def _read(plain: Any, declared: Any, plan: _Plan) -> Any:
+def _structured(plain: Any, declared: Any) -> Any:
+    _, structure = _hooks(declared)
     try:
-        return plan.structure(plain, declared)
+        return structure(plain, declared)
     except Exception as error:
-        if not isinstance(error, RecursionError):
-            try:
-                _make_plan(declared, detailed_validation=True).structure(plain, declared)
-            except Exception as detailed:
-                error = detailed
-        text, cause = _explained(error, type_name(declared))
-        raise ValueNotSerializable(text) from cause
+        failure = error
+    if not isinstance(failure, RecursionError):
+        try:
+            _hooks(declared, detailed=True)[1](plain, declared)
+        except Exception as error:
+            failure = error
+    text, cause = _explained(failure, type_name(declared))
+    raise ValueNotSerializable(text) from cause
 
 
 def _explained(error: Exception, path: str) -> tuple[str, Exception | None]:
     """The place of the first failure and what it is; with the exception if it is the user's own."""
-    owner, missing = "", False
+    owner, missing = path, False
     while isinstance(error, BaseValidationError):
-        owner, error = type_name(error.cl), error.exceptions[0]
-        missing = False
+        owner, error, missing = type_name(error.cl), error.exceptions[0], False
         for note in getattr(error, "__notes__", ()):
             if isinstance(note, AttributeValidationNote):
                 path, missing = f"{path}.{note.name}", isinstance(error, KeyError)
@@ -169,9 +155,14 @@ def _explained(error: Exception, path: str) -> tuple[str, Exception | None]:
     return f"{path}: was refused by {owner} itself: {type(error).__name__}: {str(error)[:200]}", error
 
 
-def _equal(back: Any, value: Any) -> bool:
+def _same(value: Any, back: Any, plain: Any, unstructure: Unstructure) -> bool:
     """Classes without an equality of their own, or with an odd one, are compared by their plain data instead."""
     try:
-        return bool(back == value)
+        if back == value:
+            return True
+    except Exception:  # an array, say, whose equality is no bool
+        pass
+    try:
+        return bool(unstructure(back) == plain)
     except Exception:
         return False
