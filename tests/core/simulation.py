@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -66,7 +67,10 @@ class Faults:
     Attributes:
         lost, doubled: probability per message.
         lag: longest delay of a message in seconds; storage is about as slow.
-        worker_crashes, worker_cuts, scheduler_crashes: how many, at random times.
+        worker_crashes, worker_cuts, scheduler_crashes, scheduler_sleeps: how many, at random times. A scheduler that
+            sleeps (a stopped process) hears everything late, at once.
+        drains: workers that stop gracefully, and come back as new processes.
+        cancels: probability per job.
     """
 
     until: float = 25.0
@@ -76,6 +80,8 @@ class Faults:
     worker_crashes: int = 0
     worker_cuts: int = 0
     scheduler_crashes: int = 0
+    scheduler_sleeps: int = 0
+    drains: int = 0
     cancels: float = 0.0
 
 
@@ -177,6 +183,10 @@ class Worker:
         elif self.cluster.rng.random() < 0.8:
             self.cluster.at(0.01, lambda: self._end(AttemptEvent("cancelled", *_of(attempt))))
 
+    def release_all(self) -> None:
+        for attempt in list(self.session.heartbeat().held):
+            self._end(AttemptEvent("released", attempt.job_id, attempt.fence))
+
     def _end(self, event: AttemptEvent, *, frees: bool = True) -> None:
         if not self.alive:
             return
@@ -209,7 +219,10 @@ class Cluster:
         self.link_free: dict[tuple[str, str], float] = {}
         self.promised: set[str] = set()
         self.unanswered_cancels: set[str] = set()
+        self.asleep_until = 0.0
         self.rejections = 0
+        self.ends_told: Counter[str] = Counter()
+        self.enqueues: Counter[str] = Counter()
         self.session: SchedulerSession
         self.generation = 0
         self.scheduler_up = False
@@ -242,6 +255,10 @@ class Cluster:
             self.at(rng.uniform(0, faults.until), self._cut_worker)
         for _ in range(faults.scheduler_crashes):
             self.at(rng.uniform(0, faults.until), self._crash_scheduler)
+        for _ in range(faults.scheduler_sleeps):
+            self.at(rng.uniform(0, faults.until), self._put_scheduler_to_sleep)
+        for _ in range(faults.drains):
+            self.at(rng.uniform(0, faults.until), self._drain_worker)
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
@@ -302,8 +319,15 @@ class Cluster:
         if worker.connected:
             self._carry((worker.worker_id, "s"), lambda: self._scheduler_hears(message))
 
+    def _when_awake(self, action: Callable[[], None]) -> bool:
+        """Whether the scheduler can be spoken to now; if it sleeps, *action* comes when it wakes."""
+        if self.time < self.asleep_until:
+            self.at(self.asleep_until - self.time, action)
+            return False
+        return self.scheduler_up
+
     def _scheduler_hears(self, message: Message) -> None:
-        if not self.scheduler_up:
+        if not self._when_awake(lambda: self._scheduler_hears(message)):
             return
         if isinstance(message, ClaimReply):
             self.session.on_claim_reply(message, self.now)
@@ -312,11 +336,14 @@ class Cluster:
         self.step()
 
     def publish_presence(self, worker: Worker, heartbeat: WorkerHeartbeat) -> None:
-        def deliver() -> None:
-            self.retained[heartbeat.worker_id] = (self.time, heartbeat)
-            if self.scheduler_up:
+        def hear() -> None:
+            if self._when_awake(hear):
                 self.session.on_heartbeat(heartbeat, self.now)
                 self.step()
+
+        def deliver() -> None:
+            self.retained[heartbeat.worker_id] = (self.time, heartbeat)
+            hear()
             process = self.workers.get(heartbeat.worker_id)
             if not heartbeat.is_online and process is not None and process.alive:
                 process.say_heartbeat()  # the last will of an earlier process or connection
@@ -336,6 +363,7 @@ class Cluster:
             self._carry(("s", "c"), lambda: self._client_hears(job_id, message))
         else:
             assert isinstance(message, UpdatesMessage)
+            self.ends_told.update(status.id for status in message.jobs if status.status.is_terminal)
 
     # -- clients -------------------------------------------------------------------------------------------------------
 
@@ -347,7 +375,8 @@ class Cluster:
         reply = Reply(TOPICS.client_replies("c"), job_id.encode())
 
         def deliver() -> None:
-            if self.scheduler_up:
+            if self._when_awake(deliver):
+                self.enqueues[job_id] += 1
                 self.session.on_enqueue(command, reply, self.now)
                 self.step()
 
@@ -366,7 +395,7 @@ class Cluster:
         reply = Reply(TOPICS.client_replies("c"), job_id.encode())
 
         def deliver() -> None:
-            if self.scheduler_up:
+            if self._when_awake(deliver):
                 self.session.on_cancel(JobId(job_id), "not wanted", reply, self.now)
                 self.step()
 
@@ -442,7 +471,11 @@ class Cluster:
                 self.at(wake - self.time, lambda: self._wake(generation))
 
     def _wake(self, generation: int) -> None:
-        if self.scheduler_up and generation == self.generation and self.wake_at <= self.time:
+        if (
+            self._when_awake(lambda: self._wake(generation))
+            and generation == self.generation
+            and self.wake_at <= self.time
+        ):
             self.wake_at = float("inf")
             self.step()
 
@@ -465,7 +498,7 @@ class Cluster:
                 self.at(self._storage_delay(), lambda: done(outcome))
 
         def done(outcome: CommitOutcome) -> None:
-            if self.scheduler_up and generation == self.generation:
+            if self._when_awake(lambda: done(outcome)) and generation == self.generation:
                 self.committing = False
                 session.committed(batch, outcome, self.now)
                 self.step()
@@ -479,7 +512,7 @@ class Cluster:
 
         def later(answer: Callable[[], None]) -> None:
             def arrive() -> None:
-                if self.scheduler_up and generation == self.generation:
+                if self._when_awake(arrive) and generation == self.generation:
                     answer()
                     self.step()
 
@@ -538,11 +571,36 @@ class Cluster:
 
     def _crash_scheduler(self) -> None:
         if self.scheduler_up:
-            self.scheduler_up = False
+            self.scheduler_up, self.asleep_until = False, 0.0
             batch, self.under_way = self.under_way, None
             if batch is not None and self.rng.random() < 0.5:  # it had just reached the storage
                 self.storage.commit(batch.commit())
             self.at(self.rng.choice([0.01, 1.0, 9.0]), self.start_scheduler)
+
+    def _put_scheduler_to_sleep(self) -> None:
+        if self.scheduler_up:
+            self.asleep_until = self.time + self.rng.choice([0.5, 3.0, 8.0, 20.0])
+
+    def _drain_worker(self) -> None:
+        """A graceful stop: no more claims, what runs is released, then good-bye."""
+        worker = self.rng.choice(list(self.workers.values()))
+        if not (worker.alive and worker.connected):
+            return
+        worker.session.draining = True
+        worker.say_heartbeat()
+        self.at(1.0, lambda: self._release_all(worker))
+
+    def _release_all(self, worker: Worker) -> None:
+        if not worker.alive:
+            return
+        worker.release_all()
+        self.at(1.0, lambda: self._say_good_bye(worker))
+
+    def _say_good_bye(self, worker: Worker) -> None:
+        if worker.alive:
+            worker.alive = False
+            self.publish_presence(worker, worker.session.farewell(worker.session.connection))
+            self.at(0.5, lambda: self._restart(worker))
 
     # -- what must hold ------------------------------------------------------------------------------------------------
 
@@ -551,6 +609,8 @@ class Cluster:
         self.started[attempt] = worker
         stored = self.storage.jobs[JobId(attempt.job_id)]
         assert attempt.fence <= stored.fence, f"{attempt} starts before its claim is stored"
+        if not (self.faults.lost or self.faults.worker_cuts or self.faults.drains):
+            assert stored.status is not JobStatus.CANCELLED, f"{attempt} starts after it was cancelled"
 
     def verify(self) -> None:
         """All that must hold once the cluster has come to rest."""
@@ -569,6 +629,20 @@ class Cluster:
                 assert last.result == f'"{job_id}/{last.fence}"'.encode(), f"{job_id} has another attempt's result"
                 assert Attempt(job_id, last.fence) in self.started
             assert 0 <= last.attempt <= last.fence
+        if not self.faults.scheduler_crashes:
+            for job_id in map(str, storage.jobs):  # who enqueues an ended job again is told again
+                assert 1 <= self.ends_told[job_id] <= self.enqueues[job_id], f"the end of {job_id} is told"
+        self.verify_memory()
         for worker in self.workers.values():
             assert worker.session.running == 0, f"{worker.worker_id} still runs something"
             assert worker.session.unacknowledged == 0, f"{worker.worker_id} waits for an acknowledgement"
+
+    def verify_memory(self) -> None:
+        """No public name shows what shall be empty."""
+        state = self.session._state
+        assert len(state.ledger) == 0, "the ledger still has jobs"
+        assert not self.session.outbox._watchers
+        for queue in state.lanes.queues():
+            for lane, head in state.lanes.in_queue(queue):
+                assert head.first() is None, f"{lane} still offers {head.first()}"
+        assert all(not entry.held for entry in state.workers.online()), "a slot was not given back"

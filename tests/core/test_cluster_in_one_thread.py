@@ -19,13 +19,15 @@ def faults_of(seed: int) -> Faults:
     """Each seed its own kind of bad day."""
     rng = random.Random(-seed)
     return Faults(
-        until=20.0,
+        until=15.0,
         lost=rng.choice([0.0, 0.02, 0.2]),
         doubled=rng.choice([0.0, 0.05, 0.3]),
         lag=rng.choice([0.002, 0.05, 1.0]),
         worker_crashes=rng.choice([0, 1, 4]),
         worker_cuts=rng.choice([0, 1, 4]),
         scheduler_crashes=rng.choice([0, 0, 1, 3]),
+        scheduler_sleeps=rng.choice([0, 0, 2]),
+        drains=rng.choice([0, 0, 2]),
         cancels=rng.choice([0.0, 0.3]),
     )
 
@@ -33,7 +35,7 @@ def faults_of(seed: int) -> Faults:
 def run_one(seed: int) -> Cluster:
     """The whole history of *seed*."""
     faults = faults_of(seed)
-    cluster = Cluster(seed, faults)
+    cluster = Cluster(seed, faults, jobs=24)
     try:
         cluster.run()
         cluster.verify()
