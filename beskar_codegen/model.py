@@ -61,9 +61,10 @@ class UnionType:
 
 @attrs.frozen
 class LiteralType:
-    """``Literal[...]``: the values as source text."""
+    """``Literal[...]``: the values as source text; *names* as in :class:`Field` for members of enums among them."""
 
     values: tuple[str, ...]
+    names: tuple[tuple[str, str, str], ...] = ()
 
 
 @attrs.frozen
@@ -80,10 +81,17 @@ class TypeVariable:
 
 @attrs.frozen
 class UnresolvedType:
-    """A name that could not be followed; *text* as written, *reason* for people."""
+    """A name that could not be followed; *text* as written, *reason* the end of a sentence, for people.
+
+    Attributes:
+        exists: it may be a fine type at run time, and only cannot be read without running code.
+        is_quoted: it stands in a string, which is not evaluated with the statement around it.
+    """
 
     text: str
     reason: str
+    exists: bool = False
+    is_quoted: bool = False
 
 
 @attrs.frozen
@@ -121,6 +129,8 @@ class Field:
         factory: source text of that factory, requalified like *default* (names in *default_names*); empty if unknown.
         alias: the constructor's name for it where that is another one (attrs: ``_size`` is given as ``size``).
         in_init: it is an argument of the constructor.
+        is_compared: it counts when two values are compared.
+        is_mutable_default: *default* is an empty list, dict or set that all values would share.
     """
 
     name: str
@@ -134,6 +144,8 @@ class Field:
     doc: str = ""
     factory: str = ""
     alias: str = ""
+    is_compared: bool = True
+    is_mutable_default: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -153,6 +165,8 @@ class DeclaredType:
         type_parameters: names of its open type variables, in order.
         decorator: source text of the class decorator, requalified, for writing the type out.
         total: of a TypedDict.
+        misfits: arguments that its constructor wants and that are no fields, and fields that it does not take.
+        open_bases: base classes that could not be followed, so that fields may be missing here.
     """
 
     module: str
@@ -167,6 +181,8 @@ class DeclaredType:
     decorator: str = ""
     total: bool = True
     doc: str = ""
+    misfits: tuple[str, ...] = ()
+    open_bases: tuple[UnresolvedType, ...] = ()
 
 
 # -- handlers ----------------------------------------------------------------------------------------------------------
@@ -191,13 +207,29 @@ class Argument:
 
 @attrs.frozen
 class ExecuteModel:
-    """The ``execute`` method as written: parameters after ``self`` as (name, annotation or ``None``)."""
+    """The ``execute`` method as written: parameters after ``self`` as (name, annotation or ``None``).
+
+    Attributes:
+        is_plain: no ``*args``, ``**kwargs``, keyword-only parameters; not static, not a class method.
+        is_method: a function that takes ``self``; not static, no class method, no property, no constant.
+        is_known: ``False`` where a decorator or an assignment makes it, so that nothing is known of it.
+        is_abstract: it stands under ``@abstractmethod``.
+        is_generator: it yields.
+        takes_context: a call with the context alone goes through.
+        text: all parameters as written.
+    """
 
     place: Place
     is_async: bool
     parameters: tuple[tuple[str, TypeExpression | None], ...] = ()
     returns: TypeExpression | None = None
-    is_plain: bool = True  # no *args, **kwargs, keyword-only parameters; not static, not a class method
+    is_plain: bool = True
+    is_method: bool = True
+    is_known: bool = True
+    is_abstract: bool = False
+    is_generator: bool = False
+    takes_context: bool = True
+    text: str = ""
 
 
 @attrs.frozen
@@ -213,6 +245,9 @@ class HandlerDeclaration:
         args_type, result_type: what the bases are parametrised with, through generics in between.
         is_class: ``False`` where the decorator stands on a function.
         is_called: ``False`` where the decorator stands bare.
+        is_decorated_twice: another ``@job_handler`` stands on the same class.
+        base_problem: what is wrong with the types in the brackets of the base, as the end of a sentence.
+        open_base: a base class that could not be followed, if none of the others is a handler.
     """
 
     module: str
@@ -231,14 +266,18 @@ class HandlerDeclaration:
     is_called: bool = True
     enclosing: tuple[str, ...] = ()
     doc: str = ""
+    is_decorated_twice: bool = False
+    base_problem: str = ""
+    open_base: UnresolvedType | None = None
 
 
 @attrs.frozen
 class StarImport:
-    """``from x import *`` that may hide the decorator or a type."""
+    """``from x import *`` that hides the decorator or a type, or may: *hides* is the name that was looked for."""
 
     place: Place
     module: str
+    hides: str = ""
 
 
 @attrs.frozen
@@ -248,7 +287,10 @@ class SourceModule:
     Attributes:
         digest: SHA-256 of its bytes, in hexadecimal.
         imports: modules that importing this one imports, directly (those under ``TYPE_CHECKING`` left out).
-        problems: what kept it from being read (syntax, encoding).
+        problems: what kept it from being read (syntax, encoding), and uses of the decorator that cannot be followed.
+        types: those that its handlers use, directly or through another type, wherever they are declared.
+        consulted: names of the project's modules, and of those looked for and not found, that *handlers* and *types*
+            were read from besides this one: these stay as they are while all of those do.
     """
 
     module: str
@@ -259,6 +301,7 @@ class SourceModule:
     star_imports: tuple[StarImport, ...] = ()
     imports: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
+    consulted: tuple[str, ...] = ()
 
 
 # -- what is generated -------------------------------------------------------------------------------------------------
