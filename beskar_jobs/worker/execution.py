@@ -200,9 +200,12 @@ class Execution:
     def _start_tasks(self, attempts: Sequence[RunningAttempt]) -> None:
         for running in attempts:
             # Not in the context of whoever woke the loop, which may be an enqueuer in this process.
-            running.task = self._loop.create_task(self._run_on_loop(running), context=self._context.copy())
+            self._loop.create_task(self._run_on_loop(running), context=self._context.copy())
 
     async def _run_on_loop(self, running: RunningAttempt) -> None:
+        # Set here and not where the task is made: a task that is cancelled before its first step never gets to tell an
+        # outcome. One that has not begun sees the reason to stop when it does.
+        running.task = asyncio.current_task()
         limit = asyncio.timeout(running.claim.timeout)
         event: AttemptEvent | None
         try:
