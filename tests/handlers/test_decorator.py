@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from datetime import timedelta
 from typing import IO, Annotated, Any, Dict, Generic, List, Optional, TypeVar  # noqa: UP035
@@ -419,7 +420,8 @@ def test_without_a_registry_the_default_one_is_used() -> None:
 
 
 def test_every_rule_tells_what_why_and_how() -> None:
-    assert list(rules.RULES) == [f"JOBGEN{number:03}" for number in range(1, len(rules.RULES) + 1)]
+    assert list(rules.RULES) == sorted(rules.RULES)
+    assert all(re.fullmatch(r"JOBGEN[0-9]{3}", code) for code in rules.RULES)
     for rule in rules.RULES.values():
         texts = (rule.title, rule.rule, rule.explanation, rule.message, rule.hint, rule.example, rule.remedy)
         assert all(isinstance(text, str) and text.strip() for text in texts)

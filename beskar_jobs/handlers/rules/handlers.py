@@ -1,54 +1,10 @@
-"""The one table of rules that handler classes keep: JOBGEN001 and on.
-
-The decorator applies them at import, the code generator applies the same ones to source it never imports, and
-``beskar-codegen explain`` prints them. So a rule here is text only: what is wrong comes in as strings, and whoever
-finds a breach fills the templates *message* and *hint*. Codes are public and never change their meaning.
-"""
+"""Rules of handler classes that the decorator applies at import, and the generator to source: JOBGEN001 to 012."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
-import attrs
-
-from beskar_jobs.model.errors import JobDefinitionError
-
-
-def _block(text: str) -> str:
-    return textwrap.dedent(text).strip()
-
-
-@attrs.frozen
-class Rule:
-    """One rule.
-
-    Attributes:
-        code: ``JOBGEN`` and three digits.
-        title: a few words.
-        rule: the rule in one sentence.
-        explanation: why it is a rule, and what to do.
-        message: what a breach says; a template for :meth:`str.format`.
-        hint: the way out; a template over the same fields.
-        example: code that breaks the rule.
-        remedy: the same code, put right.
-    """
-
-    code: str
-    title: str
-    rule: str
-    explanation: str = attrs.field(converter=_block)
-    message: str
-    hint: str
-    example: str = attrs.field(converter=_block)
-    remedy: str = attrs.field(converter=_block)
-
-    def error(self, **fields: str) -> JobDefinitionError:
-        """The error for one breach; *fields* fill both templates."""
-        return JobDefinitionError(self.code, self.message.format(**fields), self.hint.format(**fields))
-
+from beskar_jobs.handlers.rules.rule import Rule
 
 JOBGEN001: Final = Rule(
     code="JOBGEN001",
@@ -310,23 +266,18 @@ DECORATOR_BARE: Final = "has no job type"
 DECORATOR_NOT_ON_CLASS: Final = "decorates something that is not a class"
 DECORATOR_TWICE: Final = "is there twice"
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    {
-        rule.code: rule
-        for rule in (
-            JOBGEN001,
-            JOBGEN002,
-            JOBGEN003,
-            JOBGEN004,
-            JOBGEN005,
-            JOBGEN006,
-            JOBGEN007,
-            JOBGEN008,
-            JOBGEN009,
-            JOBGEN010,
-            JOBGEN011,
-            JOBGEN012,
-        )
-    }
+TABLE: Final = (
+    JOBGEN001,
+    JOBGEN002,
+    JOBGEN003,
+    JOBGEN004,
+    JOBGEN005,
+    JOBGEN006,
+    JOBGEN007,
+    JOBGEN008,
+    JOBGEN009,
+    JOBGEN010,
+    JOBGEN011,
+    JOBGEN012,
 )
-"""All rules by code, in order."""
+"""These rules, in order."""
