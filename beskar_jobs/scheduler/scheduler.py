@@ -194,14 +194,15 @@ class JobScheduler:
     def on_connected(self, connection: int) -> None:
         again = self._statuses.connects > 0
         self._statuses.connects = connection
+        self._session.on_connected(self._clock.now())
         if again:
             logger.warning("connected to the broker again")
             self._connection.send([self._presence(connection, is_online=True)])
-            self._session.on_reconnected(self._clock.now())
             self._step_soon()
 
     def on_disconnected(self, reason: str) -> None:
         logger.warning("the connection to the broker is gone: %s", reason)
+        self._session.on_disconnected()
 
     def on_topic(self, topic: ParsedTopic, message: InboundMessage) -> None:
         if not self._running:

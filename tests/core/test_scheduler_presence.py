@@ -223,10 +223,23 @@ def test_a_lost_attempt_is_abandoned_even_if_its_job_came_to_rest_under_its_fenc
 
 def test_after_its_own_cut_a_scheduler_asks_everybody(bench: Bench) -> None:
     bench.running()
-    bench.session.on_reconnected(bench.now)
+    bench.session.on_disconnected()
+    bench.session.on_connected(bench.now)
     bench.settle()
     bench.beat(beat(report=bench.report_token()))
     bench.settle()
+    assert bench.job("j1").crashes == 1
+
+
+def test_while_it_is_cut_off_a_scheduler_loses_nobody_and_afterwards_all_have_a_fresh_deadline(bench: Bench) -> None:
+    bench.running()
+    bench.session.on_disconnected()
+    bench.run(60)
+    assert bench.status("j1") is JobStatus.RUNNING
+    bench.session.on_connected(bench.now)
+    bench.run(5.5)
+    assert bench.status("j1") is JobStatus.RUNNING
+    bench.run(1.0)
     assert bench.job("j1").crashes == 1
 
 

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from beskar_jobs import JobContext, JobFailed, JobStatus, JobWorker, WorkerReplaced
-from beskar_jobs.model.job import FailureKind
+from beskar_jobs.model.job import FailureKind, WorkerId
 from beskar_jobs.wire.messages import WorkerPresenceMessage
 from beskar_jobs.wire.serializer import JsonSerializer
 from tests.e2e.cluster import PATIENCE, Cluster, play, reaches, results, within
@@ -213,7 +213,7 @@ async def test_a_silent_worker_is_lost_after_three_intervals(cluster: Cluster) -
     """No Will says so here: the worker is one that only ever said that it is there."""
     await cluster.start(SquareHandler)
     (beat,) = await cluster.client.workers()
-    ghost = attrs.evolve(beat, worker_id="ghost", interval=0.2, max_concurrency=1000)
+    ghost = attrs.evolve(beat, worker_id=WorkerId("ghost"), interval=0.2, max_concurrency=1000)
     wire = await cluster.wire()
     await wire.publish("workers/ghost/heartbeat", JSON.encode(WorkerPresenceMessage(worker=ghost)))
     await cluster.until_workers(2)

@@ -224,3 +224,24 @@ async def test_progress_out_of_order_is_not_shown(cluster: Cluster) -> None:
     seen = [update async for update in handle.watch()]
     assert [update.sequence for update in seen] == sorted({update.sequence for update in seen})
     assert seen[-1].status is JobStatus.SUCCEEDED
+
+
+async def test_an_outage_longer_than_the_heartbeat_deadline_makes_nobody_lost(cluster: Cluster) -> None:
+    """While the scheduler is cut off itself, silence says nothing about the workers."""
+    gate = Gate()
+    scheduler = await cluster.scheduler()
+    await cluster.new_client()
+    for name in ("w1", "w2"):
+        await cluster.worker(Play(gate), worker_id=name, heartbeat_interval=0.1, max_concurrency=2)
+    await cluster.until_workers(2)
+    handles = await cluster.client.enqueue_many([play(Play) for _ in range(4)])
+    for handle in handles:
+        await reaches(handle, JobStatus.RUNNING)
+    broker_of(cluster).stop()
+    await asyncio.sleep(1.0)  # the length of the outage is the fault itself
+    broker_of(cluster).restart()
+    await cluster.until_workers(2)
+    gate.opened.set()
+    assert await results(handles) == [handle.job_id for handle in handles]
+    assert sorted(gate.entered) == sorted(handle.job_id for handle in handles)
+    assert scheduler.counters.get("attempts lost", 0) == 0

@@ -3,6 +3,7 @@
 * A process that is lost (Will, deadline, or a newer process under its id) loses all its attempts at once.
 * A process that (re)appears is asked for a *report*: a heartbeat made after everything sent before it was seen. A
   RUNNING job that the report does not show is lost; a DISPATCHED one is simply offered again.
+* While this scheduler has no connection itself, nobody is lost.
 * An attempt that a heartbeat shows, and that is not the current one of its job, is abandoned.
 """
 
@@ -35,6 +36,7 @@ class Presence:
         self._unseen: dict[WorkerRef, float] = {}
         self._reports = 0
         self._expected: dict[WorkerRef, tuple[str, float, set[HeldAttempt]]] = {}
+        self._cut_off = False
 
     def expect(self, now: Now) -> None:
         """After a start: the workers that storage names have a while to show themselves."""
@@ -95,8 +97,15 @@ class Presence:
         self._expected[entry.ref] = (token, now.monotonic + REPORT_TIMEOUT, running)
         self._state.outbox.control(entry.ref).report = token
 
-    def ask_all_reports(self, now: Now) -> None:
-        """This scheduler was cut off: messages may have been lost both ways."""
+    def cut_off(self) -> None:
+        """This scheduler hears nobody, so nobody's silence means anything."""
+        self._cut_off = True
+
+    def connected(self, now: Now) -> None:
+        """It hears again. All have a fresh deadline; messages may have been lost both ways, so all are asked."""
+        self._cut_off = False
+        self._state.workers.renew_all(now.monotonic)
+        self._unseen = dict.fromkeys(self._unseen, now.monotonic + START_GRACE)
         for entry in self._state.workers.online():
             self._arrived(entry, now)
 
@@ -124,6 +133,8 @@ class Presence:
 
     def advance(self, now: Now) -> None:
         """Lose those whose time is over."""
+        if self._cut_off:
+            return
         deadline = self.next_deadline()
         if deadline is not None and now.monotonic - deadline > OVERSLEPT:
             self._state.counters["overslept"] += 1
@@ -137,6 +148,8 @@ class Presence:
             self._lost(ref, "its worker did not show itself", now)
 
     def next_deadline(self) -> float | None:
+        if self._cut_off:
+            return None
         deadlines = list(self._unseen.values())
         if (workers := self._state.workers.next_deadline()) is not None:
             deadlines.append(workers)

@@ -127,9 +127,13 @@ class SchedulerSession:
     def on_cancel(self, job_id: JobId, reason: str, reply: Reply | None, now: Now) -> None:
         self._cancelling.on_cancel(job_id, reason, reply, now)
 
-    def on_reconnected(self, now: Now) -> None:
-        """The connection to the broker is back after a loss."""
-        self._presence.ask_all_reports(now)
+    def on_disconnected(self) -> None:
+        """The connection to the broker is gone."""
+        self._presence.cut_off()
+
+    def on_connected(self, now: Now) -> None:
+        """There is a connection to the broker, for the first time or again."""
+        self._presence.connected(now)
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
