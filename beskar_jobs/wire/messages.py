@@ -32,6 +32,11 @@ MAX_TEXT: Final = 64 * 1024
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+TopicLevel = Annotated[
+    str, msgspec.Meta(max_length=200, pattern=r"\A(?![$ ])[^+#/\x00-\x1f\x7f-\x9f\ufffe\uffff]*(?<! )\Z")
+]
+"""A name of which the scheduler makes a topic to answer on: a wildcard in it would end its connection to the broker.
+Empty where nobody is named."""
 NULL: Final = msgspec.Raw(b"null")
 
 
@@ -75,7 +80,7 @@ class EnqueueCommand(Message, frozen=True, kw_only=True):
     """Jobs to enqueue in one commit. *watcher*: the client whose updates topic is to hear of them, ``""`` for none."""
 
     items: Annotated[list[EnqueueItem], msgspec.Meta(min_length=1, max_length=MAX_ITEMS)]
-    watcher: str = ""
+    watcher: TopicLevel = ""
 
 
 class EnqueueException(Item, frozen=True, omit_defaults=True):
@@ -111,7 +116,7 @@ class QueryCommand(Message, frozen=True, kw_only=True):
 
     what: Literal["jobs", "find", "workers", "queues"]
     ids: Annotated[list[Name], msgspec.Meta(max_length=MAX_ITEMS)] = []
-    watcher: str = ""
+    watcher: TopicLevel = ""
     statuses: list[JobStatus] = []
     queue: str | None = None
     job_type: str | None = None
@@ -228,7 +233,7 @@ class Rejection(Item, frozen=True, omit_defaults=True):
 class ClaimReply(Message, frozen=True, kw_only=True):
     """Every claim of the request is accepted, and may have started already, but for those in *rejections*."""
 
-    worker_id: Name
+    worker_id: Annotated[TopicLevel, msgspec.Meta(min_length=1)]
     incarnation: str
     accepted: list[Attempt] = []
     rejections: list[Rejection] = []
@@ -247,7 +252,7 @@ class AttemptEvent(Item, frozen=True, omit_defaults=True):
 
 
 class EventBatch(Message, frozen=True, kw_only=True):
-    worker_id: Name
+    worker_id: Annotated[TopicLevel, msgspec.Meta(min_length=1)]
     incarnation: str
     events: list[AttemptEvent]
 

@@ -236,6 +236,26 @@ def test_a_value_out_of_its_bounds_is_invalid(cls: type[wire.Message], data: dic
         SERIALIZER.decode(msgspec.json.encode({"v": 1, **data}), cls)
 
 
+@pytest.mark.parametrize("name", ["+", "#", "a/b", "a\0", "$x", " a", "a ", "a\n", "x" * 201])
+@pytest.mark.parametrize(
+    ("cls", "field", "data"),
+    [
+        (wire.EnqueueCommand, "watcher", {"items": [{"id": "j", "job_type": "t", "queue": "q", "arguments": 1}]}),
+        (wire.QueryCommand, "watcher", {"what": "jobs"}),
+        (wire.ClaimReply, "worker_id", {"incarnation": "i"}),
+        (wire.EventBatch, "worker_id", {"incarnation": "i", "events": []}),
+    ],
+)
+def test_a_name_that_would_make_a_bad_topic_is_invalid(
+    cls: type[wire.Message], field: str, data: dict[str, Any], name: str
+) -> None:
+    """Published, a wildcard ends the scheduler's connection to the broker, and again after each reconnect."""
+    with pytest.raises(PayloadInvalid):
+        SERIALIZER.decode(msgspec.json.encode({"v": 1, **data, field: name}), cls)
+    good = SERIALIZER.decode(msgspec.json.encode({"v": 1, **data, field: "h\u00f6st-1.x y"}), cls)
+    assert getattr(good, field) == "h\u00f6st-1.x y"
+
+
 def test_more_items_than_allowed_are_invalid() -> None:
     items = [wire.EnqueueItem(f"j{index}", "t", "q", RAW) for index in range(wire.MAX_ITEMS + 1)]
     with pytest.raises(PayloadInvalid):
