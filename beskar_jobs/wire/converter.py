@@ -157,22 +157,17 @@ class ValueConverter(Converter):
     def _class(self, declared: Any, cls: Any) -> tuple[Unstructure, Structure]:
         """An attrs class, dataclass or NamedTuple, by attributes that carry the resolved types."""
         field: Any = attrs.field
-        holder = attrs.make_class(
-            cls.__name__,
-            {
-                # Annotated, so that cattrs leaves the type alone; a default only says that the field may be missing.
-                f.name: field(
-                    type=Annotated[f.type, ""],
-                    alias=f.argument,
-                    kw_only=True,
-                    **({} if f.required else {"default": None}),
-                )
-                for f in typewalk.fields_of(declared)
-            },
-            init=False,
-            repr=False,
-            eq=False,
-        )
+        attributes = {
+            # Annotated, so that cattrs leaves the type alone; a default only says that the field may be missing.
+            f.name: field(
+                type=Annotated[f.type, ""],
+                alias=f.argument,
+                default=attrs.NOTHING if f.required else None,
+                kw_only=True,
+            )
+            for f in typewalk.fields_of(declared)
+        }
+        holder = attrs.make_class(cls.__name__, attributes, init=False, repr=False, eq=False)
         fields = list(attrs.fields(holder))
         names = {parameter.__name__: Any for parameter in getattr(cls, "__parameters__", ())}
         write = make_dict_unstructure_fn_from_attrs(fields, cls, self)

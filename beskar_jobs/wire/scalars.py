@@ -132,9 +132,12 @@ def text_scalar(cls: type, write: Callable[[Any], str], read: Callable[[str], An
         if not isinstance(value, cls):
             return misfit(value, article(cls))
         try:
-            return write(value)
+            text = write(value)
+            # A Path is a PosixPath and comes back as one; a subclass that comes back as its base has lost something.
+            same = type(value) is cls or type(read(text)) is type(value)
         except Exception as error:
             return error if isinstance(error, Misfit) else Misfit(f"is {article(type(value))} that is not {form}")
+        return text if same else misfit(value, article(cls))
 
     def structure(data: Any, _: Any) -> Any:
         if type(data) is not str:
@@ -187,12 +190,6 @@ def _read_datetime(data: str) -> datetime:
     return value.astimezone(zone)  # the rules of the zone have changed since: the instant stays
 
 
-def _write_date(value: date) -> str:
-    if isinstance(value, datetime):
-        raise misfit(value, "a date")
-    return date.isoformat(value)
-
-
 def _write_time(value: time) -> str:
     offset = value.utcoffset()
     if value.tzinfo is not None and (offset is None or offset.microseconds):
@@ -243,7 +240,7 @@ SCALARS: Final[dict[Any, Scalar]] = {
     ),
     UUID: text_scalar(UUID, str, _read_uuid, "a UUID"),
     datetime: text_scalar(datetime, _write_datetime, _read_datetime, "a date and time with a zone"),
-    date: text_scalar(date, _write_date, date.fromisoformat, "a date"),
+    date: text_scalar(date, date.isoformat, date.fromisoformat, "a date"),
     time: text_scalar(time, _write_time, time.fromisoformat, "a time"),
     timedelta: text_scalar(timedelta, _write_timedelta, _read_timedelta, "a duration"),
     IntKey: text_scalar(int, lambda key: str(structure_int(key, int)), _read_int_key, "a whole number"),

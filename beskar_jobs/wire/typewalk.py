@@ -137,7 +137,7 @@ def _shapes(declared: Any, made: dict[Any, _Shapes]) -> _Shapes:
     if isinstance(declared, type) and issubclass(declared, Enum):
         return frozenset(SCALARS[type(plain)].shape for _, plain in enum_choices(declared)) or frozenset({"string"})
     if origin in ARRAYS or origin in DICTS:
-        if not arguments and declared in (*ARRAYS, *DICTS) and declared is not tuple:
+        if getattr(declared, "__args__", None) is None:  # tuple[()] has them, though none
             raise NotPortable(f"does not say what is in it; say {origin.__name__}[…]")
         return _collection_shapes(origin, arguments, made)
     if origin in _VAGUE:
@@ -311,31 +311,21 @@ def _constructor_fields(cls: type) -> list[tuple[str, str, bool]]:
 
 def _field_types(cls: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
     """The types of all fields, with names resolved and type variables filled in, base by base."""
-    bindings: dict[type, dict[Any, Any]] = {}
-    _bind(cls, arguments, bindings)
-    types_: dict[str, Any] = {}
-    for owner in reversed(cls.__mro__ if class_kind(cls) != "typed dict" else (cls,)):
-        try:
-            own = inspect.get_annotations(owner)
-            names = {cls.__name__: cls, owner.__name__: owner}
-            hints = typing.get_type_hints(owner, localns=names, include_extras=True) if own else {}
-        except Exception as error:
-            raise NotPortable(
-                f"has annotations that cannot be resolved ({error}); what they name has to be defined "
-                "before the handler, and imported outside TYPE_CHECKING"
-            ) from error
-        known = bindings.get(owner, {})
-        types_.update({name: _substituted(hints[name], known) for name in own if name in hints})
-    return types_
-
-
-def _bind(cls: type, arguments: tuple[Any, ...], bindings: dict[type, dict[Any, Any]]) -> None:
     known = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
-    bindings[cls] = known
-    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
         origin = typing.get_origin(base) or base
         if isinstance(origin, type) and origin not in (object, typing.Generic):
-            _bind(origin, tuple(_substituted(each, known) for each in typing.get_args(base)), bindings)
+            found |= _field_types(origin, tuple(_substituted(each, known) for each in typing.get_args(base)))
+    try:
+        own = inspect.get_annotations(cls)
+        hints = typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True) if own else {}
+    except Exception as error:
+        raise NotPortable(
+            f"has annotations that cannot be resolved ({error}); what they name has to be defined "
+            "before the handler, and imported outside TYPE_CHECKING"
+        ) from error
+    return found | {name: _substituted(hints[name], known) for name in own if name in hints}
 
 
 def _substituted(declared: Any, known: Mapping[Any, Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -233,6 +233,33 @@ def test_what_the_users_converter_changes_again_is_refused_where_it_is_written()
 
     with pytest.raises(ValueNotSerializable, match="Shouted: does not come back equal"):
         dump_value(Shouted("a"), Shouted)
+
+
+def test_a_subclass_that_would_come_back_as_its_base_is_refused() -> None:
+    class Precise(datetime):
+        nanosecond = 5
+
+    with pytest.raises(ValueNotSerializable, match="is a Precise, not a datetime"):
+        dump_value(Precise(2026, 1, 1, tzinfo=UTC), datetime)
+    with pytest.raises(ValueNotSerializable, match="is a datetime, not a date"):
+        dump_value(datetime(2026, 1, 1, tzinfo=UTC), date)
+
+
+@attrs.frozen
+class Leaf:
+    size: int
+
+
+@attrs.frozen
+class Folder:
+    items: list[Leaf | Folder]
+
+
+def test_a_class_that_contains_itself_in_a_union_keeps_its_tags() -> None:
+    value = Folder([Leaf(1), Folder([Leaf(2)])])
+    data = dump_value(value, Folder)
+    assert data == b'{"items":[{"_type":"Leaf","size":1},{"_type":"Folder","items":[{"_type":"Leaf","size":2}]}]}'
+    assert load_value(data, Folder) == value
 
 
 def test_a_class_without_equality_is_compared_by_its_data() -> None:

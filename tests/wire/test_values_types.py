@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import io
+import typing
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence, Set
 from datetime import datetime
 from decimal import Decimal
@@ -116,6 +117,8 @@ class Pair(Generic[T]):
         (Pair[T], "leaves the type variable ~T open"),
         (list, "list does not say what is in it; say list[…]"),
         (dict, "dict does not say what is in it"),
+        (tuple, "tuple does not say what is in it; say tuple[…]"),
+        (typing.List, "does not say what is in it; say list[…]"),  # noqa: UP006  # the older spelling counts too
         (Sequence[int], "does not say which class comes back; say list, tuple, set or frozenset"),
         (Iterable[int], "does not say which class comes back"),
         (Set[int], "does not say which class comes back"),
