@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from beskar_jobs.handlers import rules
 from beskar_jobs.handlers.base import HandlerBase
@@ -21,6 +21,8 @@ from beskar_jobs.model.names import name_problem
 from beskar_jobs.model.presence import HandlerPolicy
 from beskar_jobs.model.retry import Retry
 from beskar_jobs.wire.values import check_serializable
+
+MAX_VERSION: Final = 1_000_000
 
 H = TypeVar("H", bound=HandlerBase[Any, Any])
 
@@ -34,6 +36,7 @@ def job_handler(
     timeout: float | timedelta | None = None,
     restart_on_crash: bool = True,
     max_crashes: int = DEFAULT_MAX_CRASHES,
+    version: int = 1,
     registry: HandlerRegistry | None = None,
 ) -> Callable[[type[H]], type[H]]:
     """Make a subclass of ``JobHandler[Args]`` or ``JobHandlerWithResult[Args, Result]`` the handler of *job_type*.
@@ -46,6 +49,8 @@ def job_handler(
         timeout: seconds (or a timedelta) that one attempt may run; ``None``: no bound.
         restart_on_crash: whether a job starts again whose worker was lost.
         max_crashes: how many lost workers a job may cost until it is dead-lettered.
+        version: of the contract, from 1; raise it to say that a change of arguments or result is meant to break what
+            ``beskar-codegen check`` guards. Nothing at run time depends on it.
         registry: where to register the class; ``None``: the default registry.
 
     Raises:
@@ -74,11 +79,12 @@ def job_handler(
             retry=retry,
             restart_on_crash=restart_on_crash,
             max_crashes=max_crashes,
+            version=version,
             registry=registry,
         )
         policy = HandlerPolicy(retry, _timeout_seconds(name, timeout), restart_on_crash, max_crashes)
         definition = HandlerDefinition(
-            job_type, queue, priority, args_type, result_type, is_async, policy, handler=cls, create=cls
+            job_type, queue, priority, args_type, result_type, is_async, policy, cls, create=cls, version=version
         )
         (default_registry if registry is None else registry).add(definition)
         cls.job_type = job_type
@@ -110,7 +116,14 @@ def _check_name(handler: str, value: object, kind: str, blank: rules.Rule, malfo
 
 
 def _check_options(
-    handler: str, *, priority: object, retry: object, restart_on_crash: object, max_crashes: object, registry: object
+    handler: str,
+    *,
+    priority: object,
+    retry: object,
+    restart_on_crash: object,
+    max_crashes: object,
+    version: object,
+    registry: object,
 ) -> None:
     def check(fine: bool, option: str, value: object, wanted: str) -> None:
         if not fine:
@@ -121,6 +134,7 @@ def _check_options(
     check(retry is None or isinstance(retry, Retry), "retry", retry, "a Retry")
     check(isinstance(restart_on_crash, bool), "restart_on_crash", restart_on_crash, "True or False")
     check(_is_int(max_crashes, 0, MAX_PRIORITY), "max_crashes", max_crashes, "a whole number of at least 0")
+    check(_is_int(version, 1, MAX_VERSION), "version", version, f"a whole number from 1 to {MAX_VERSION}")
     check(registry is None or isinstance(registry, HandlerRegistry), "registry", registry, "a HandlerRegistry")
 
 

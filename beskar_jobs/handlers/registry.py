@@ -35,6 +35,7 @@ class HandlerDefinition:
         policy: the handler's rung of the job policy.
         create: builds the instance that runs the jobs; called once per worker.
         built_by_hand: *create* is a factory or an instance, not the class itself.
+        version: of the contract, for ``beskar-codegen``; nothing at run time depends on it.
     """
 
     job_type: str
@@ -47,6 +48,7 @@ class HandlerDefinition:
     handler: type[Handler]
     create: HandlerFactory = attrs.field(eq=False)
     built_by_hand: bool = False
+    version: int = 1
 
     @property
     def place(self) -> str:

@@ -94,6 +94,11 @@ def test_without_options_the_defaults_hold() -> None:
     assert definition.result_type is None
     policy = definition.policy
     assert (policy.retry, policy.timeout, policy.restart_on_crash, policy.max_crashes) == (None, None, True, 5)
+    assert definition.version == 1
+
+
+def test_the_version_of_the_contract_stands_in_the_definition() -> None:
+    assert definition_of(decorated(MailJobHandler, version=3)).version == 3
 
 
 def test_request_makes_what_enqueue_takes() -> None:
@@ -375,6 +380,9 @@ def test_a_wrapped_async_execute_is_still_async() -> None:
         ({"timeout": "10s"}, "timeout"),
         ({"restart_on_crash": 1}, "restart_on_crash is True or False, not 1"),
         ({"max_crashes": -1}, "max_crashes"),
+        ({"version": 0}, "version"),
+        ({"version": True}, "version"),
+        ({"version": "2"}, "version"),
         ({"registry": {}}, "registry is a HandlerRegistry, not {}"),
     ],
     ids=str,

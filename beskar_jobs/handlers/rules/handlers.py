@@ -229,7 +229,8 @@ JOBGEN011: Final = Rule(
     rule="Every option of @job_handler has a value that makes sense.",
     explanation="""
         priority is a whole number, retry a Retry, timeout a number of seconds (or a timedelta) above zero,
-        restart_on_crash a bool, max_crashes a whole number of at least zero, registry a HandlerRegistry.
+        restart_on_crash a bool, max_crashes a whole number of at least zero, version one of at least 1, registry a
+        HandlerRegistry.
     """,
     message="@job_handler of {handler}: {option} {problem}",
     hint="correct the option, or leave it out for the default",
