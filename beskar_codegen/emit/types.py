@@ -1,0 +1,58 @@
+"""Types as text, with the names that the file has for what they are made of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from beskar_codegen.emit.layout import flat
+from beskar_codegen.emit.names import Names
+from beskar_codegen.model import (
+    EllipsisType,
+    LiteralType,
+    NamedType,
+    NoneType,
+    TypeExpression,
+    TypeVariable,
+    UnionType,
+)
+
+
+def type_text(expression: TypeExpression, names: Names) -> str:
+    """The source text of *expression*; what could not be resolved is ``Any``."""
+    match expression:
+        case NamedType(module=module, name=name, arguments=arguments):
+            inner = ", ".join(type_text(argument, names) for argument in arguments)
+            if (module, name) == ("builtins", "tuple") and not arguments:
+                return "tuple[()]"
+            return names(module, name) + (f"[{inner}]" if inner else "")
+        case UnionType(members=members):
+            return " | ".join(type_text(member, names) for member in members)
+        case LiteralType(values=values):
+            return f"{names('typing', 'Literal')}[{', '.join(flat(value) for value in values)}]"
+        case NoneType():
+            return "None"
+        case EllipsisType():
+            return "..."
+        case TypeVariable(name=name):
+            return name
+        case _:
+            return names("typing", "Any")
+
+
+def default_text(text: str, references: Sequence[tuple[str, str, str]], names: Names) -> str:
+    """A default, with the file's own names for what it refers to."""
+    renamer = _Renamer({spelling: names(module, name) for spelling, module, name in references})
+    return ast.unparse(renamer.visit(ast.parse(text.strip(), mode="eval")))
+
+
+class _Renamer(ast.NodeTransformer):
+    def __init__(self, spelled: Mapping[str, str]) -> None:
+        self._spelled = spelled
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = self._spelled.get(ast.unparse(node))
+            if name is not None:
+                return ast.parse(name, mode="eval").body
+        return self.generic_visit(node)
