@@ -185,16 +185,15 @@ class JobClient:
         self._check_open()
         serializer = self._connection.serializer
         items = [options.item(request, job_id, serializer) for request, job_id in zip(requests, ids, strict=True)]
-        handles: list[JobHandle[R]] = []
-        for request, job_id in zip(requests, ids, strict=True):
-            feed = self._following.feed(job_id)
-            feed.attached = True  # the scheduler sends this client the updates of what it enqueues
-            handles.append(JobHandle(self, feed, request.result_type))
+        # Made before the command is sent: the scheduler sends this client the updates of what it enqueues.
+        feeds = [self._following.feed(job_id) for job_id in ids]
         for part in _commands(items):
             command = EnqueueCommand(items=part, watcher=self.client_id)
             reply = await self._requests.ask(self._connection.topics.enqueue(), command, EnqueueReply, self._timeout)
             _check_reply(reply, part)
-        return handles
+            for item in part:
+                self._following.feed(JobId(item.id)).attached = True
+        return [JobHandle(self, feed, request.result_type) for feed, request in zip(feeds, requests, strict=True)]
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
 

@@ -70,8 +70,12 @@ class Following:
                     self._unsubscribe(feed.job_id)
 
     def ask_all_again(self) -> None:
-        """Updates may have been missed."""
-        self._ask([feed for feed in list(self._feeds.values()) if not feed.ended])
+        """Updates may have been missed.
+
+        Not asked for are jobs whose enqueue is still to be answered: a scheduler that does not have them yet would take
+        the question for one about an unknown job, and forget that this client watches it.
+        """
+        self._ask([feed for feed in list(self._feeds.values()) if feed.attached and not feed.ended])
 
     def close(self) -> None:
         if self._safety is not None:

@@ -245,3 +245,27 @@ async def test_an_outage_longer_than_the_heartbeat_deadline_makes_nobody_lost(cl
     assert await results(handles) == [handle.job_id for handle in handles]
     assert sorted(gate.entered) == sorted(handle.job_id for handle in handles)
     assert scheduler.counters.get("attempts lost", 0) == 0
+
+
+async def test_a_client_cut_off_while_it_enqueues_asks_about_the_job_only_when_it_is_there(cluster: Cluster) -> None:
+    """A question that overtakes the commit would be answered with: unknown, and not to be watched."""
+    await cluster.start(SquareHandler)
+    lose_reply = LoseFirst("/replies")
+    asked: list[bytes] = []
+
+    def watch_queries(client_id: str, message: OutboundMessage) -> Sequence[OutboundMessage]:
+        if message.topic.endswith("commands/query"):
+            asked.append(message.payload)
+        return lose_reply(client_id, message)
+
+    broker_of(cluster).intercept = watch_queries
+    enqueueing = asyncio.create_task(cluster.client.enqueue(SquareHandler.request(Number(3)), job_id="j1"))
+
+    async def lost() -> int:
+        return lose_reply.lost
+
+    await eventually(lost, lambda count: count == 1)
+    assert broker_of(cluster).drop_connection(client_id_of(cluster, "client-"))
+    handle = await within(enqueueing)
+    assert not [payload for payload in asked if b"j1" in payload]
+    assert await handle.result(PATIENCE) == Product(9)
