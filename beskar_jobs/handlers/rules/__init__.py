@@ -4,7 +4,8 @@ The decorator applies them at import, the code generator applies the same ones t
 ``beskar-codegen explain`` prints them. So a rule here is text only: what is wrong comes in as strings, and whoever
 finds a breach fills the templates *message* and *hint*. Codes are public and never change their meaning.
 
-``handlers`` has the rules that the decorator knows too, ``contract`` those of the contract and of generated files.
+``handlers`` has the rules that the decorator knows too, ``sources`` those that only sources can break, and ``contract``
+those of the contract and of generated files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from beskar_jobs.handlers.rules import contract, handlers
+from beskar_jobs.handlers.rules import contract, handlers, sources
 from beskar_jobs.handlers.rules.contract import (
     JOBGEN050,
     JOBGEN051,
@@ -56,6 +57,22 @@ from beskar_jobs.handlers.rules.handlers import (
     OPEN_TYPE,
 )
 from beskar_jobs.handlers.rules.rule import Rule
+from beskar_jobs.handlers.rules.sources import (
+    JOB_TYPE_MISSING,
+    JOBGEN013,
+    JOBGEN014,
+    JOBGEN015,
+    JOBGEN016,
+    JOBGEN017,
+    JOBGEN018,
+    JOBGEN019,
+    JOBGEN020,
+    JOBGEN021,
+    JOBGEN022,
+    JOBGEN023,
+    POSITIONAL_OPTION,
+    UNKNOWN_OPTION,
+)
 
 __all__ = [
     "BARE_BASE",
@@ -80,6 +97,17 @@ __all__ = [
     "JOBGEN010",
     "JOBGEN011",
     "JOBGEN012",
+    "JOBGEN013",
+    "JOBGEN014",
+    "JOBGEN015",
+    "JOBGEN016",
+    "JOBGEN017",
+    "JOBGEN018",
+    "JOBGEN019",
+    "JOBGEN020",
+    "JOBGEN021",
+    "JOBGEN022",
+    "JOBGEN023",
     "JOBGEN050",
     "JOBGEN051",
     "JOBGEN052",
@@ -93,11 +121,16 @@ __all__ = [
     "JOBGEN071",
     "JOBGEN072",
     "JOBGEN073",
+    "JOB_TYPE_MISSING",
     "NOT_A_HANDLER",
     "OPEN_TYPE",
+    "POSITIONAL_OPTION",
     "RULES",
+    "UNKNOWN_OPTION",
     "Rule",
 ]
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in (*handlers.TABLE, *contract.TABLE)})
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {rule.code: rule for rule in (*handlers.TABLE, *sources.TABLE, *contract.TABLE)}
+)
 """All rules by code, in order."""

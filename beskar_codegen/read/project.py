@@ -1,0 +1,276 @@
+"""Reads a project: which files there are, which of them can hold handlers, and what those declare.
+
+A file takes part if it has the decorator's name in it. Where a module gives the decorator another name
+(``from beskar_jobs import job_handler as task``, ``task = job_handler``), files with that name take part as well, and
+so on until nothing new turns up: who uses the decorator under any name has to write a name that leads to it. Everything
+else is parsed only if something leads there, a type or a base class.
+
+Failure modes: what cannot be read is a diagnostic of its file; loops of links are walked once; a module whose imports
+run in a circle is read like any other, for nothing is run.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from beskar_codegen.breaches import breach
+from beskar_codegen.model import DeclaredType, Diagnostic, Place, SourceModule
+from beskar_codegen.read.classes import DeclarationReader
+from beskar_codegen.read.handlers import DECORATOR, HandlerReader
+from beskar_codegen.read.modules import ModuleFinder, ModuleScope, relative_path
+from beskar_codegen.read.scopes import Scope
+from beskar_codegen.read.symbols import External, Resolver, known_home, star_imports
+from beskar_codegen.read.texts import SourceText, decoded, read_bytes
+from beskar_codegen.read.types import TypeReader
+from beskar_jobs.handlers import rules
+
+_SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+
+@attrs.frozen
+class ProjectSources:
+    """What the sources of a project declare.
+
+    Attributes:
+        modules: those that were parsed, by path; modules without handlers are here for their imports.
+        problems: of files that are no module (unreadable, not there).
+        files: how many there are, parsed or not.
+    """
+
+    modules: tuple[SourceModule, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    files: int = 0
+
+
+@attrs.frozen
+class SourceFile:
+    """A file of the project, and the module that it is."""
+
+    file: Path
+    path: str
+    module: str
+    is_package: bool
+
+
+def read_project(root: Path, source: Sequence[str]) -> ProjectSources:
+    """Read the handlers below the folders (or files) *source* of the project in *root*, and all types they use.
+
+    Nothing is imported, and nothing is raised for what is in the files.
+    """
+    root = Path(os.path.abspath(root))  # not resolved: paths are told as they were given
+    with _without_collections():
+        return _ProjectReader(root, source).read()
+
+
+def read_module(path: str, text: str, *, root: Path | None = None) -> SourceModule:
+    """Read one module from its *text*, as if it were the file *path* (relative to *root*).
+
+    Without *root* the module stands alone: what it imports is known by name only.
+    """
+    base = Path(os.path.abspath(root)) if root is not None else Path(os.path.abspath(os.sep)) / "nowhere"
+    finder = ModuleFinder(base, (base,) if root is not None else ())
+    name, is_package = module_name(Path(path))
+    module = finder.add(name, is_package, decoded(path, text.encode("utf-8", "surrogatepass")))
+    return _ModuleReader(finder).read(module)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Syntax trees are many small objects that stay: looking through them for garbage again and again finds none, and
+    takes half the time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def module_name(path: Path) -> tuple[str, bool]:
+    """The name of the module in *path*, relative to its import root, and whether it is a package."""
+    parts = list(path.with_suffix("").parts)
+    if parts and parts[-1] == "__init__":
+        return ".".join(parts[:-1]), True
+    return ".".join(parts), False
+
+
+class _ModuleReader:
+    """Reads modules one by one, each with what it uses."""
+
+    def __init__(self, finder: ModuleFinder) -> None:
+        self.finder = finder
+        self.resolver = Resolver(finder)
+
+    def read(self, module: ModuleScope) -> SourceModule:
+        if module.problem is not None:
+            return _summary(module, problems=(module.problem,))
+        self.finder.consulted.clear()
+        types = TypeReader(self.resolver)
+        handlers, problems = HandlerReader(self.resolver, types).read(module)
+        declarations = _declarations(types)
+        consulted = tuple(sorted(self.finder.consulted - {module.name}))
+        return attrs.evolve(
+            _summary(module, problems=problems), handlers=handlers, types=declarations, consulted=consulted
+        )
+
+    def spellings(self, module: ModuleScope) -> set[str]:
+        """Names under which *module* hands the decorator on."""
+        found = set()
+        for name in module.names.bound if module.problem is None else ():
+            symbol = self.resolver.resolve(Scope(module), name)
+            if isinstance(symbol, External) and known_home(symbol) == DECORATOR:
+                found.add(name)
+        return found
+
+
+def _declarations(types: TypeReader) -> tuple[DeclaredType, ...]:
+    reader = DeclarationReader(types)
+    read: dict[tuple[str, str], DeclaredType] = {}
+    while True:
+        missing = [home for home in types.used if home not in read]
+        if not missing:
+            break
+        for home in missing:
+            read[home] = reader.read(types.used[home])
+    return tuple(read[home] for home in sorted(read))
+
+
+def _summary(module: ModuleScope, *, problems: tuple[Diagnostic, ...]) -> SourceModule:
+    return SourceModule(
+        module.name,
+        module.path,
+        module.source.digest,
+        star_imports=star_imports(module),
+        imports=tuple(sorted(set(module.names.imports))),
+        problems=problems,
+    )
+
+
+class _ProjectReader:
+    def __init__(self, root: Path, source: Sequence[str]) -> None:
+        self._root = root
+        self._problems: list[Diagnostic] = []
+        self._files = list(self._find(source))
+        self._reader = _ModuleReader(ModuleFinder(root, import_roots(root, source)))
+
+    def _find(self, source: Sequence[str]) -> Iterator[SourceFile]:
+        seen: set[Path] = set()
+        for entry in source:
+            start = self._root / entry
+            base = import_root(self._root, start)
+            if not start.exists():
+                problem = "is not there"
+                self._problems.append(breach(rules.JOBGEN019, Place(entry), path=entry, problem=problem))
+            for file in python_files(start):
+                if file in seen:
+                    continue
+                seen.add(file)
+                name, is_package = module_name(Path(relative_path(base, file)))
+                yield SourceFile(file, relative_path(self._root, file), name, is_package)
+
+    def read(self) -> ProjectSources:
+        finder = self._reader.finder
+        candidates = [finder.add(*each) for each in self._candidates()]
+        modules = {module.path: self._reader.read(module) for module in candidates}
+        self._follow_imports(modules)
+        for module in finder.modules:
+            if module.path not in modules:
+                problems = (module.problem,) if module.problem is not None else ()
+                modules[module.path] = _summary(module, problems=problems)
+            else:  # a later module may have looked through its star imports
+                modules[module.path] = attrs.evolve(modules[module.path], star_imports=star_imports(module))
+        ordered = tuple(modules[path] for path in sorted(modules))
+        return ProjectSources(ordered, tuple(sorted(self._problems)), len(self._files))
+
+    def _candidates(self) -> Iterator[tuple[str, bool, SourceText]]:
+        """Files that have the decorator's name in them, or a name that leads to it."""
+        waiting: dict[SourceFile, bytes] = {}
+        for each in self._files:
+            data = read_bytes(each.file, each.path)
+            if isinstance(data, bytes):
+                waiting[each] = data
+            else:
+                self._problems.append(data)
+        names = {"job_handler"}
+        tried: set[str] = set()
+        while names:
+            tried |= names
+            wanted = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(names)))
+            hits = [each for each, data in waiting.items() if wanted.search(data)]
+            names = set()
+            for each in hits:
+                text = decoded(each.path, waiting.pop(each))
+                yield each.module, each.is_package, text
+                module = self._reader.finder.add(each.module, each.is_package, text)
+                names |= self._reader.spellings(module) - tried
+
+    def _follow_imports(self, modules: dict[str, SourceModule]) -> None:
+        """Read the imports of whatever the modules with types bring along."""
+        finder = self._reader.finder
+        homes = {declared.module for module in modules.values() for declared in module.types}
+        pending = sorted(homes)
+        seen = set(pending)
+        while pending:
+            module = finder.find(pending.pop())
+            if module is None or module.problem is not None:
+                continue
+            for name in (*module.names.imports, *_packages(module.name)):
+                if name not in seen:
+                    seen.add(name)
+                    pending.append(name)
+
+
+def _packages(name: str) -> Iterable[str]:
+    """The packages around the module *name*, which are imported before it."""
+    parts = name.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts)))
+
+
+def import_roots(root: Path, source: Sequence[str]) -> tuple[Path, ...]:
+    """Folders that top-level modules of the project lie in: those of the *source* entries, then *root*."""
+    return tuple(dict.fromkeys([*(import_root(root, root / entry) for entry in source), root]))
+
+
+def import_root(root: Path, start: Path) -> Path:
+    """The folder from which names of modules below *start* count: the first one above that is no package.
+
+    A folder called ``src`` that is no package holds packages and is none; any other folder that is given is one.
+    """
+    folder = Path(os.path.abspath(start))
+    if folder.is_file():
+        folder = folder.parent
+    elif folder == root or (folder.name == "src" and not (folder / "__init__.py").is_file()):
+        return folder
+    else:
+        folder = folder.parent
+    while folder != root and (folder / "__init__.py").is_file() and folder.parent != folder:
+        folder = folder.parent
+    return folder
+
+
+def python_files(start: Path) -> Iterator[Path]:
+    """The ``.py`` files below *start*, sorted; hidden folders and installed packages left out, links followed once."""
+    if start.is_file():
+        yield Path(os.path.abspath(start))
+        return
+    seen: set[str] = set()
+    for folder, folders, files in os.walk(os.path.abspath(start), followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen or os.path.exists(os.path.join(folder, "pyvenv.cfg")):
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _SKIPPED_FOLDERS)
+        for name in sorted(files):
+            if name.endswith(".py"):
+                yield Path(folder, name)
