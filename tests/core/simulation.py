@@ -70,7 +70,7 @@ class Faults:
         worker_crashes, worker_cuts, scheduler_crashes, scheduler_sleeps: how many, at random times. A scheduler that
             sleeps (a stopped process) hears everything late, at once.
         drains: workers that stop gracefully, and come back as new processes.
-        cancels: probability per job.
+        cancels, unstoppable: probability per job; the handler of the latter outlives its time-out.
     """
 
     until: float = 25.0
@@ -83,6 +83,7 @@ class Faults:
     scheduler_sleeps: int = 0
     drains: int = 0
     cancels: float = 0.0
+    unstoppable: float = 0.0
 
 
 class Worker:
@@ -135,6 +136,10 @@ class Worker:
             if reply is not None:
                 self.cluster.to_scheduler(self, reply)
         elif isinstance(message, ControlMessage):
+            for attempt in message.acknowledged:
+                stored = self.cluster.storage.jobs[JobId(attempt.job_id)]
+                still_open = stored.fence == attempt.fence and stored.status.is_active
+                assert not still_open, f"{attempt} is acknowledged before its end is stored"
             orders = self.session.on_control(message)
             for attempt in orders.cancel:
                 self._stop(attempt, "cancelled")
@@ -164,7 +169,9 @@ class Worker:
         else:
             result = msgspec.Raw(f'"{attempt.job_id}/{attempt.fence}"'.encode())
             event = AttemptEvent("succeeded", *_of(attempt), result=result)
-        if rng.random() < 0.05:  # a handler that cannot be stopped runs out of time: told now, its slot free later
+        if (
+            rng.random() < self.cluster.faults.unstoppable
+        ):  # a handler that cannot be stopped runs out of time: told now, its slot free later
             late = JobFailure(FailureKind.TIMEOUT, "ran too long")
             self.cluster.at(end, lambda: self._end(AttemptEvent("failed", *_of(attempt), failure=late), frees=False))
             self.cluster.at(end + 1.0, lambda: self._end(event))
