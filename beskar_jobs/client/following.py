@@ -10,6 +10,7 @@ the last state even while no scheduler is there.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import weakref
 from collections.abc import Iterable, Sequence
@@ -54,7 +55,7 @@ class Following:
         if not feed.attached and not feed.ended:
             feed.attached = True
             self._subscribed.add(feed.job_id)
-            weakref.finalize(feed, self._unsubscribe, feed.job_id)
+            weakref.finalize(feed, self._forget, asyncio.get_running_loop(), feed.job_id).atexit = False
             await self._connection.subscribe([self._connection.topics.status(feed.job_id)])
             self._ask([feed])
         if self._safety is None and not feed.ended:
@@ -82,6 +83,7 @@ class Following:
             self._safety.cancel()
         if self._asking is not None:
             self._asking.cancel()
+        self._subscribed.clear()  # the connection ends, and the subscriptions with it
 
     def _look_after_the_quiet(self) -> None:
         self._safety = None
@@ -121,6 +123,11 @@ class Following:
                 feed.offer(status_update(view))
             if feed.ended and feed.job_id in self._subscribed:
                 self._unsubscribe(feed.job_id)
+
+    def _forget(self, loop: asyncio.AbstractEventLoop, job_id: JobId) -> None:
+        """Nobody holds a handle of the job any more. Called on whatever thread let go of it, also after the end."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._unsubscribe, job_id)
 
     def _unsubscribe(self, job_id: JobId) -> None:
         if job_id in self._subscribed:
