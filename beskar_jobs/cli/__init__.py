@@ -21,10 +21,12 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command with the arguments of this process; does not return."""
     from beskar_jobs.cli.app import app  # noqa: PLC0415  # the library itself is to stay free of typer
-    from beskar_jobs.model.errors import BeskarError  # noqa: PLC0415  # after the app: errors of use come first
+    from beskar_jobs.model.errors import BeskarError, BrokerUnreachable  # noqa: PLC0415  # after the app: errors of use come first
 
     try:
         app(prog_name="beskar")
+    except BrokerUnreachable as problem:
+        sys.exit(f"error: {problem}; is a broker running there? 'beskar broker' starts one, --broker names another")
     except BeskarError as problem:
         sys.exit(f"error: {problem}")
     except BrokenPipeError:

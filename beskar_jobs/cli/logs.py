@@ -35,9 +35,13 @@ def set_up_logs(logs: Logs) -> None:
 def _handler(*, as_json: bool) -> logging.Handler:
     if not as_json and sys.stderr.isatty():
         from rich.console import Console  # noqa: PLC0415  # slow to load, and files do without it
+        from rich.highlighter import NullHighlighter  # noqa: PLC0415
         from rich.logging import RichHandler  # noqa: PLC0415
 
-        return RichHandler(console=Console(stderr=True), show_path=False, log_time_format="%X")
+        console = Console(stderr=True)
+        rich = RichHandler(console=console, show_path=False, highlighter=NullHighlighter(), log_time_format="%X")
+        rich.setFormatter(logging.Formatter("%(message)s"))
+        return rich
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         _JsonFormatter() if as_json else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")

@@ -84,7 +84,7 @@ def show_queues(queues: Sequence[QueueDetails]) -> None:
         ]
         for queue in queues
     ]
-    _table(("queue", "workers", *(status.value for status in statuses)), rows, "no queue has jobs")
+    _table(("queue", "workers", *(status.value.replace("_", " ") for status in statuses)), rows, "no queue has jobs")
 
 
 def show_job(job: JobDetails, explanation: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from typing import Any
 
@@ -107,6 +108,17 @@ def test_workers_and_queues_are_listed(system: System) -> None:
     assert math["jobs"]["succeeded"] >= 1
     assert "math.square" in run(system, "workers")
     assert "math" in run(system, "queues")
+
+
+def test_interrupting_watch_ends_it_quietly_and_the_job_goes_on(system: System) -> None:
+    run(system, "enqueue", "math.square", '{"n": 1}', "--delay", "1d", "--job-id", "patient")
+    with Program("watch", "patient", env=system.env) as watch:
+        watch.wait_for("scheduled (waits for time)")
+        watch.signal(signal.SIGINT)
+        assert watch.end() == 130
+    assert watch.lines["stdout"] == []
+    assert "".join(watch.lines["stderr"][1:]).strip() == ""
+    assert read(system, "job", "patient")["status"] == "scheduled"
 
 
 @pytest.mark.parametrize("command", ["job", "watch", "cancel"])

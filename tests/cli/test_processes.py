@@ -152,6 +152,30 @@ def test_a_worker_that_is_replaced_ends_with_1_and_says_by_whom(handlers: Path, 
             assert newer.stop() == 0
 
 
+def test_account_and_prefix_reach_every_process_of_a_group_and_no_command_line(
+    handlers: Path, topic_prefix: str
+) -> None:
+    with MosquittoServer(user=("me", "s3cret")) as server:
+        options = ["--broker", server.url, "--username", "me", "--prefix", topic_prefix]
+        env = environment(password="s3cret")
+        with (
+            Program("scheduler", *options, env=env) as scheduler,
+            Program("worker", "chores", "--processes", "2", *options, folder=handlers, env=env) as group,
+        ):
+            scheduler.wait_for("is ready")
+            group.wait_for("is ready", times=2)
+            ran = beskar("enqueue", "math.square", '{"n": 4}', "--queue", "math", "--wait", *options, env=env)
+            assert ran.stdout == '{"square": 16}\n'
+            children = Path(f"/proc/{group.pid}/task/{group.pid}/children").read_text().split()
+            assert len(children) == 2
+            assert not any("s3cret" in Path(f"/proc/{child}/cmdline").read_text() for child in children)
+            assert group.stop() == 0
+            refused = beskar("workers", *options, "--connect-timeout", "1", env=environment(password="wr0ng"))
+            assert refused.returncode == 1
+            assert refused.stderr.count("\n") == 1, refused.stderr
+            assert "wr0ng" not in refused.stderr
+
+
 def test_a_process_of_a_group_that_dies_is_started_again_and_all_stop_together(
     handlers: Path, env: dict[str, str]
 ) -> None:
