@@ -306,6 +306,17 @@ def test_the_good_bye_of_an_earlier_process_frees_nothing_after_a_restart(bench:
 # -- a scheduler sleeps ------------------------------------------------------------------------------------------------
 
 
+def test_a_heartbeat_that_is_read_just_after_its_deadline_still_counts(bench: Bench) -> None:
+    """A process that was stopped for a moment finds its timers due before it has read what came in meanwhile."""
+    bench.running()
+    bench.sleep(6.1)
+    bench.settle()
+    bench.beat(beat(held=[("j1", 1)]))
+    bench.sleep(0.3)
+    bench.settle()
+    assert bench.status("j1") is JobStatus.RUNNING
+
+
 def test_a_scheduler_that_overslept_loses_nobody(bench: Bench) -> None:
     attempt = bench.running()
     bench.sleep(600)

@@ -27,6 +27,9 @@ REPORT_TIMEOUT: Final = 2.0
 OVERSLEPT: Final = 1.0
 """Seconds by which a deadline may be found passed. More than that, and it was this process that slept (a stopped
 process, a suspended host): heartbeats wait unread, and nobody is lost for it."""
+LAST_LOOK: Final = 0.2
+"""Seconds between a deadline and the verdict. A process that was stopped for a moment may find its timers due before it
+has read what came in meanwhile; so a passed deadline is looked at twice, with time to read in between."""
 
 
 class Presence:
@@ -37,6 +40,7 @@ class Presence:
         self._reports = 0
         self._expected: dict[WorkerRef, tuple[str, float, set[HeldAttempt]]] = {}
         self._cut_off = False
+        self._verdict_at: float | None = None
 
     def expect(self, now: Now) -> None:
         """After a start: the workers that storage names have a while to show themselves."""
@@ -104,6 +108,7 @@ class Presence:
     def connected(self, now: Now) -> None:
         """It hears again. All have a fresh deadline; messages may have been lost both ways, so all are asked."""
         self._cut_off = False
+        self._verdict_at = None
         self._state.workers.renew_all(now.monotonic)
         self._unseen = dict.fromkeys(self._unseen, now.monotonic + START_GRACE)
         for entry in self._state.workers.online():
@@ -136,20 +141,27 @@ class Presence:
         if self._cut_off:
             return
         deadline = self.next_deadline()
-        if deadline is not None and now.monotonic - deadline > OVERSLEPT:
+        if deadline is None or now.monotonic < deadline:
+            return
+        if now.monotonic - deadline > OVERSLEPT:
             self._state.counters["overslept"] += 1
             self._state.workers.renew_all(now.monotonic)
             self._unseen = dict.fromkeys(self._unseen, now.monotonic + START_GRACE)
-            return
-        for ref in self._state.workers.expire(now.monotonic):
-            self._lost(ref, "its worker has gone silent", now)
-        for ref in [ref for ref, deadline in self._unseen.items() if deadline <= now.monotonic]:
-            del self._unseen[ref]
-            self._lost(ref, "its worker did not show itself", now)
+            self._verdict_at = None
+        elif self._verdict_at is None:
+            self._verdict_at = now.monotonic + LAST_LOOK
+        else:
+            passed, self._verdict_at = self._verdict_at - LAST_LOOK, None
+            for ref in self._state.workers.expire(passed):
+                self._lost(ref, "its worker has gone silent", now)
+            for ref in [ref for ref, unseen_until in self._unseen.items() if unseen_until <= passed]:
+                self._lost(ref, "its worker did not show itself", now)
 
     def next_deadline(self) -> float | None:
         if self._cut_off:
             return None
+        if self._verdict_at is not None:
+            return self._verdict_at
         deadlines = list(self._unseen.values())
         if (workers := self._state.workers.next_deadline()) is not None:
             deadlines.append(workers)
