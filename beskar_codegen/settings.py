@@ -27,6 +27,7 @@ import attrs
 
 from beskar_codegen.breaches import breach
 from beskar_codegen.model import Diagnostic, Place
+from beskar_codegen.read.discovery import import_root, relative_path
 from beskar_jobs.handlers import rules
 
 FILE: Final = "pyproject.toml"
@@ -69,7 +70,7 @@ class Settings:
     @property
     def import_roots(self) -> tuple[str, ...]:
         """The folders that the names of modules start below, ``""`` for the root, each once."""
-        return tuple(dict.fromkeys(import_root(self.root, entry) for entry in self.source))
+        return tuple(dict.fromkeys(_import_root(self.root, entry) for entry in self.source))
 
     @property
     def descriptors_root(self) -> str:
@@ -130,24 +131,6 @@ def find_root(start: Path) -> Path:
     """The nearest folder with a pyproject.toml from *start* upward; *start* itself if there is none."""
     start = start.resolve()
     return next((folder for folder in (start, *start.parents) if (folder / FILE).is_file()), start)
-
-
-def import_root(root: Path, entry: str) -> str:
-    """The folder below which the names of the modules in *entry* start, ``""`` for *root*.
-
-    That is the nearest folder without an ``__init__.py`` around a package; ``src`` for what lies in it; and the root
-    for a folder without an ``__init__.py``, which is taken for a namespace package.
-    """
-    path = PurePosixPath(entry)
-    folder = path.parent if path.suffix == ".py" else path
-    if (root / folder / "__init__.py").is_file():
-        while folder.parts and (root / folder / "__init__.py").is_file():
-            folder = folder.parent
-    elif folder.parts[:1] == ("src",):
-        folder = PurePosixPath("src")
-    else:
-        folder = PurePosixPath()
-    return "" if not folder.parts else folder.as_posix()
 
 
 def _read(file: Path) -> tuple[dict[str, Any], int, list[str]]:
@@ -230,8 +213,12 @@ def _default_descriptors(root: Path, source: tuple[str, ...]) -> str:
             packages.append(entry)
     if len(packages) == 1:
         return f"{packages[0]}/jobs.py"
-    base = import_root(root, source[0])
+    base = _import_root(root, source[0])
     return f"{base}/jobs.py" if base else "jobs.py"
+
+
+def _import_root(root: Path, entry: str) -> str:
+    return relative_path(root, import_root(root, root / entry)).removeprefix(".")
 
 
 def _problem(problem: str, *, key: str, way: str, line: int = 1, path: str = FILE) -> Diagnostic:

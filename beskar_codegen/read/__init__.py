@@ -1,5 +1,26 @@
-"""Sources to declarations, by libcst. Names are followed to what they mean; user code is never imported."""
+"""Sources to declarations, by libcst. Names are followed to what they mean; user code is never imported.
 
-from beskar_codegen.read.project import ProjectSources, read_module, read_project
+Names are imported from their homes when they are first used: libcst takes longer to load than a whole run in which no
+file has changed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from beskar_codegen.read.project import ProjectSources, read_module, read_project
 
 __all__ = ["ProjectSources", "read_module", "read_project"]
+
+_HOME: Final = "beskar_codegen.read.project"
+
+if not TYPE_CHECKING:  # a type checker knows the names, and is to refuse all others
+
+    def __getattr__(name: str) -> Any:
+        """A public name, on its first use; from then on it is an ordinary attribute."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME), name)
+        return value

@@ -13,6 +13,7 @@ from pathlib import Path
 import libcst as cst
 
 from beskar_codegen.model import Diagnostic, StarImport
+from beskar_codegen.read.discovery import relative_path
 from beskar_codegen.read.outline import Chunk, Outline, outlined
 from beskar_codegen.read.scopes import (
     Binding,
@@ -216,23 +217,6 @@ class ModuleFinder:
                     source = decoded(path, data) if isinstance(data, bytes) else SourceText(path, "", "", data)
                     return ModuleScope(name, is_package, source)
         return None
-
-
-def relative_path(root: Path, file: Path) -> str:
-    """*file* relative to *root*, with forward slashes; outside of it with as many ``..`` as it takes."""
-    try:
-        return file.relative_to(root).as_posix()
-    except ValueError:
-        return _upward(root, file)
-
-
-def _upward(root: Path, file: Path) -> str:
-    common = 0
-    for one, other in zip(root.parts, file.parts, strict=False):
-        if one != other:
-            break
-        common += 1
-    return "/".join([".."] * (len(root.parts) - common) + list(file.parts[common:]))
 
 
 def _importable(name: str) -> bool:

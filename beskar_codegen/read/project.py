@@ -17,22 +17,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 import attrs
 
-from beskar_codegen.breaches import breach
-from beskar_codegen.model import DeclaredType, Diagnostic, Place, SourceModule
+from beskar_codegen.model import DeclaredType, Diagnostic, SourceModule
 from beskar_codegen.read.classes import DeclarationReader
+from beskar_codegen.read.discovery import SourceFile, import_roots, missing_entries, module_name, source_files
 from beskar_codegen.read.handlers import DECORATOR, HandlerReader
-from beskar_codegen.read.modules import ModuleFinder, ModuleScope, relative_path
+from beskar_codegen.read.modules import ModuleFinder, ModuleScope
 from beskar_codegen.read.scopes import Scope
 from beskar_codegen.read.symbols import External, Resolver, known_home, star_imports
 from beskar_codegen.read.texts import SourceText, decoded, read_bytes
 from beskar_codegen.read.types import TypeReader
-from beskar_jobs.handlers import rules
-
-_SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
 @attrs.frozen
@@ -48,16 +44,6 @@ class ProjectSources:
     modules: tuple[SourceModule, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     files: int = 0
-
-
-@attrs.frozen
-class SourceFile:
-    """A file of the project, and the module that it is."""
-
-    file: Path
-    path: str
-    module: str
-    is_package: bool
 
 
 def read_project(root: Path, source: Sequence[str]) -> ProjectSources:
@@ -94,14 +80,6 @@ def _without_collections() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def module_name(path: Path) -> tuple[str, bool]:
-    """The name of the module in *path*, relative to its import root, and whether it is a package."""
-    parts = list(path.with_suffix("").parts)
-    if parts and parts[-1] == "__init__":
-        return ".".join(parts[:-1]), True
-    return ".".join(parts), False
 
 
 class _ModuleReader:
@@ -159,24 +137,9 @@ def _summary(module: ModuleScope, *, problems: tuple[Diagnostic, ...]) -> Source
 class _ProjectReader:
     def __init__(self, root: Path, source: Sequence[str]) -> None:
         self._root = root
-        self._problems: list[Diagnostic] = []
-        self._files = list(self._find(source))
+        self._problems = missing_entries(root, source)
+        self._files = source_files(root, source)
         self._reader = _ModuleReader(ModuleFinder(root, import_roots(root, source)))
-
-    def _find(self, source: Sequence[str]) -> Iterator[SourceFile]:
-        seen: set[Path] = set()
-        for entry in source:
-            start = self._root / entry
-            base = import_root(self._root, start)
-            if not start.exists():
-                problem = "is not there"
-                self._problems.append(breach(rules.JOBGEN019, Place(entry), path=entry, problem=problem))
-            for file in python_files(start):
-                if file in seen:
-                    continue
-                seen.add(file)
-                name, is_package = module_name(Path(relative_path(base, file)))
-                yield SourceFile(file, relative_path(self._root, file), name, is_package)
 
     def read(self) -> ProjectSources:
         finder = self._reader.finder
@@ -234,43 +197,3 @@ def _packages(name: str) -> Iterable[str]:
     """The packages around the module *name*, which are imported before it."""
     parts = name.split(".")
     return (".".join(parts[:count]) for count in range(1, len(parts)))
-
-
-def import_roots(root: Path, source: Sequence[str]) -> tuple[Path, ...]:
-    """Folders that top-level modules of the project lie in: those of the *source* entries, then *root*."""
-    return tuple(dict.fromkeys([*(import_root(root, root / entry) for entry in source), root]))
-
-
-def import_root(root: Path, start: Path) -> Path:
-    """The folder from which names of modules below *start* count: the first one above that is no package.
-
-    A folder called ``src`` that is no package holds packages and is none; any other folder that is given is one.
-    """
-    folder = Path(os.path.abspath(start))
-    if folder.is_file():
-        folder = folder.parent
-    elif folder == root or (folder.name == "src" and not (folder / "__init__.py").is_file()):
-        return folder
-    else:
-        folder = folder.parent
-    while folder != root and (folder / "__init__.py").is_file() and folder.parent != folder:
-        folder = folder.parent
-    return folder
-
-
-def python_files(start: Path) -> Iterator[Path]:
-    """The ``.py`` files below *start*, sorted; hidden folders and installed packages left out, links followed once."""
-    if start.is_file():
-        yield Path(os.path.abspath(start))
-        return
-    seen: set[str] = set()
-    for folder, folders, files in os.walk(os.path.abspath(start), followlinks=True):
-        real = os.path.realpath(folder)
-        if real in seen or os.path.exists(os.path.join(folder, "pyvenv.cfg")):
-            folders.clear()
-            continue
-        seen.add(real)
-        folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _SKIPPED_FOLDERS)
-        for name in sorted(files):
-            if name.endswith(".py"):
-                yield Path(folder, name)
