@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from typing import Final
 
 from beskar_codegen.emit.header import digest, with_header
 from beskar_codegen.emit.layout import laid_out, string
 from beskar_codegen.emit.names import Names, member_order, with_names
 from beskar_codegen.emit.types import default_text, type_text
 from beskar_codegen.emit.written_types import write_type
-from beskar_codegen.plan.plans import DescriptorModulePlan, DescriptorPlan, ParameterPlan, Shape
-
-# Names that mean something else inside a descriptor class, where the annotations of its parameters are looked up.
-_IN_CLASS: Final = {"job_type", "queue", "priority", "args_type", "result_type", "arguments", "self", "super"}
+from beskar_codegen.model import TypeKind
+from beskar_codegen.plan.plans import NAMES_IN_CLASS, DescriptorModulePlan, DescriptorPlan, ParameterPlan, Shape
 
 
 def emit_descriptors(plan: DescriptorModulePlan, *, version: str) -> str:
     """The text of the descriptor module, header and all."""
-    reserved = set(_IN_CLASS)
+    reserved = set(NAMES_IN_CLASS)
     reserved.update(descriptor.name for descriptor in plan.descriptors)
     reserved.update(parameter.name for descriptor in plan.descriptors for parameter in descriptor.parameters)
     reserved.update(written.name.partition(".")[0] for written in plan.types)
@@ -76,8 +73,12 @@ def _body(plan: DescriptorModulePlan, names: Names) -> list[str]:
     if variables:
         lines.append("")
         lines += [f"{name} = {names('typing', 'TypeVar')}({string(name)})" for name in variables]
+    was_class = False
     for written in plan.types:
+        is_class = written.declared.kind not in (TypeKind.NEW_TYPE, TypeKind.ALIAS)
+        lines += ["", ""] if is_class or was_class else [""]
         lines += write_type(written, names, plan.line_length)
+        was_class = is_class
     for descriptor in plan.descriptors:
         lines += ["", "", *_class(descriptor, names, plan.line_length)]
     return lines
@@ -144,7 +145,8 @@ def _broken_parameter(parameter: str, limit: int) -> list[str]:
         if len(lines[0]) <= limit:
             return lines
     name, _, annotation = annotated.partition(": ")
-    return laid_out(annotation, indent=8, limit=limit, lead=f"{name}: ", tail=f"{is_defaulted}{default},")
+    tail = f"{is_defaulted}{default},"
+    return laid_out(annotation, indent=8, limit=limit, lead=f"{name}: ", tail=tail, in_brackets=True)
 
 
 def _parameter(plan: ParameterPlan, names: Names) -> str:
@@ -156,8 +158,9 @@ def _parameter(plan: ParameterPlan, names: Names) -> str:
 
 
 def _call(plan: DescriptorPlan, args_type: str, names: Names, limit: int) -> list[str]:
-    given = [f"{p.argument}={p.name}" for p in plan.parameters if not p.is_omittable]
-    omittable = [f"{p.argument}={p.name}" for p in plan.parameters if p.is_omittable]
+    direct = [p for p in plan.parameters if not p.is_omittable and not p.is_passed_unchecked]
+    given = [f"{p.argument}={p.name}" for p in direct]
+    omittable = [f"{p.argument}={p.name}" for p in plan.parameters if p not in direct]
     if omittable:
         given.append(f"**self._given({', '.join(omittable)})")
     call = f"{args_type}({', '.join(given)})"
@@ -181,5 +184,7 @@ def _mapping(plan: DescriptorPlan, args_type: str, names: Names, limit: int) -> 
 
 def _super(plan: DescriptorPlan, names: Names, arguments: str) -> str:
     if any(parameter.name == "super" for parameter in plan.parameters):
-        return f"{names('beskar_jobs', 'JobRequest')}.__init__(self, {arguments})"
+        base = names("beskar_jobs", "JobRequest")
+        result_type = "None" if plan.result_type is None else type_text(plan.result_type, names)
+        return f"{base}[{type_text(plan.args_type, names)}, {result_type}].__init__(self, {arguments})"
     return f"super().__init__({arguments})"

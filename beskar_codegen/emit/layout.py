@@ -17,9 +17,21 @@ def flat(text: str) -> str:
     return _flat(ast.parse(text.strip(), mode="eval").body)
 
 
-def laid_out(text: str, *, indent: int, limit: int, lead: str = "", tail: str = "") -> list[str]:
-    """The lines of *lead*, the expression, *tail*, all of them indented."""
-    return _laid_out(ast.parse(text.strip(), mode="eval").body, indent, limit, lead, tail)
+def laid_out(
+    text: str, *, indent: int, limit: int, lead: str = "", tail: str = "", in_brackets: bool = False
+) -> list[str]:
+    """The lines of *lead*, the expression, *tail*, all of them indented.
+
+    Args:
+        in_brackets: brackets around it let a line end within the expression, so that a union needs none of its own.
+    """
+    node = ast.parse(text.strip(), mode="eval").body
+    if isinstance(node, ast.BinOp) and not in_brackets:
+        line = f"{' ' * indent}{lead}{_flat(node)}{tail}"
+        if len(line) > limit:
+            inner = _laid_out(node, indent + STEP, limit, "", "")
+            return [f"{' ' * indent}{lead}(", *inner, f"{' ' * indent}){tail}"]
+    return _laid_out(node, indent, limit, lead, tail)
 
 
 def string(value: str) -> str:
@@ -54,8 +66,23 @@ def _laid_out(node: ast.expr, indent: int, limit: int, lead: str, tail: str) -> 
             return [f"{pad}{lead}{_flat(value)}[", *inside([("", item) for item in items]), f"{pad}]{tail}"]
         case ast.Subscript(value=value, slice=part):
             return [f"{pad}{lead}{_flat(value)}[", *inside([("", part)], ""), f"{pad}]{tail}"]
+        case ast.BinOp(op=op):
+            sign = _PRECEDENCE[type(op)][1]
+            first, *middle = _operands(node, type(op))
+            *middle, last = middle
+            return [
+                *_laid_out(first, indent, limit, lead, ""),
+                *(line for each in middle for line in _laid_out(each, indent, limit, f"{sign} ", "")),
+                *_laid_out(last, indent, limit, f"{sign} ", tail),
+            ]
         case _:
             return [line]
+
+
+def _operands(node: ast.expr, op: type[ast.operator]) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and type(node.op) is op:
+        return [*_operands(node.left, op), node.right]
+    return [node]
 
 
 _PRECEDENCE: dict[type[ast.operator], tuple[int, str]] = {

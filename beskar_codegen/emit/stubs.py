@@ -27,7 +27,7 @@ from beskar_codegen.read.surface import (
     StatementSurface,
     VariableSurface,
 )
-from beskar_codegen.read.surface_values import INCOMPLETE
+from beskar_codegen.read.surface_values import INCOMPLETE, TYPE_ALIAS
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _STAR: Final = "*"
@@ -52,7 +52,7 @@ def emit_stub(plan: StubPlan, *, version: str) -> str:
     names, body = with_names(surface.module, defined | bound, plan.first_party, write)
     imports = names.import_lines(plan.line_length)
     lines = [*imports, *([""] if imports and body else []), *body]
-    source_digest = digest(repr((surface, plan.additions)))
+    source_digest = digest(repr((surface, plan.additions, plan.abstract)))
     return with_header("\n".join(lines) + "\n", version=version, source_digest=source_digest)
 
 
@@ -69,6 +69,7 @@ class _Writer:
     def __init__(self, plan: StubPlan, names: Names) -> None:
         self._additions: Mapping[str, HandlerAddition] = {addition.name: addition for addition in plan.additions}
         self._homes = {imported.bound: imported.name for imported in plan.surface.imports}
+        self._abstract = frozenset(plan.abstract)
         self._names = names
         self._limit = plan.line_length
         self.used: set[str] = set()
@@ -103,6 +104,8 @@ class _Writer:
         """An expression of the source, on one line; the names in it are used."""
         self.used |= _names_in(text)
         shown = flat(text)
+        if text == TYPE_ALIAS:
+            return self._names(*TYPE_ALIAS.split("."))
         if INCOMPLETE in shown:
             shown = shown.replace(INCOMPLETE, self._names(*INCOMPLETE.split(".")))
         return shown
@@ -156,6 +159,8 @@ class _Writer:
         lines = self._decorators(decorators, indent)
         head = f"{pad}class {item.name}{self._brackets(item.type_parameters)}"
         bases = [self._base(base) for base in item.bases]
+        if within + item.name in self._abstract:
+            bases.append(f"metaclass={self._names('abc', 'ABCMeta')}")
         if not bases:
             lines.append(f"{head}:")
         elif len(line := f"{head}({', '.join(bases)}):") <= self._limit:
@@ -198,7 +203,9 @@ class _Writer:
         if len(line) <= self._limit:
             return [*lines, line]
         lines += [f"{pad}def request(", f"{pad}    cls,"]
-        lines += laid_out(args_type, indent=indent + 4, limit=self._limit, lead="arguments: ", tail=",")
+        lines += laid_out(
+            args_type, indent=indent + 4, limit=self._limit, lead="arguments: ", tail=",", in_brackets=True
+        )
         return [*lines, *laid_out(returns, indent=indent, limit=self._limit, lead=") -> ", tail=": ...")]
 
     # -- the rest ------------------------------------------------------------------------------------------------------
@@ -223,17 +230,14 @@ class _Writer:
 
 def _parameter_lines(lead: str, annotation: str, tail: str, indent: int, limit: int) -> list[str]:
     line = f"{' ' * indent}{lead}{annotation}{tail}"
-    comma = "" if lead.startswith("**") else ","
     if len(line) < limit or not annotation:
-        return [line + comma]
-    return laid_out(annotation, indent=indent, limit=limit, lead=lead, tail=tail + comma)
+        return [line + ","]
+    return laid_out(annotation, indent=indent, limit=limit, lead=lead, tail=tail + ",", in_brackets=True)
 
 
 def _stands_apart(item: Item) -> bool:
-    """Whether the formatter wants an empty line around it: a class that has a body."""
-    return isinstance(item, ClassSurface | ConditionSurface) or (
-        isinstance(item, FunctionSurface) and bool(item.decorators)
-    )
+    """Whether the formatter wants an empty line around it."""
+    return isinstance(item, ClassSurface | ConditionSurface)
 
 
 def _strings_in(text: str) -> set[str]:

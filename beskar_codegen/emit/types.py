@@ -28,8 +28,9 @@ def type_text(expression: TypeExpression, names: Names) -> str:
             return names(module, name) + (f"[{inner}]" if inner else "")
         case UnionType(members=members):
             return " | ".join(type_text(member, names) for member in members)
-        case LiteralType(values=values):
-            return f"{names('typing', 'Literal')}[{', '.join(flat(value) for value in values)}]"
+        case LiteralType(values=values, names=references):
+            shown = ", ".join(flat(default_text(value, references, names)) for value in values)
+            return f"{names('typing', 'Literal')}[{shown}]"
         case NoneType():
             return "None"
         case EllipsisType():

@@ -10,32 +10,30 @@ import keyword
 from collections.abc import Sequence
 from typing import Final
 
-from beskar_codegen.emit.layout import STEP, laid_out, string
+from beskar_codegen.emit.layout import STEP, flat, laid_out, string
 from beskar_codegen.emit.names import Names
 from beskar_codegen.emit.types import default_text, type_text
 from beskar_codegen.model import DeclaredType, Field, NamedType, TypeExpression, TypeKind
-from beskar_codegen.plan.plans import WrittenType
+from beskar_codegen.plan.expressions import walk
+from beskar_codegen.plan.plans import HERE, WrittenType
 
 _ENUM_BASES: Final = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
 _GENERIC: Final = {("typing", "Generic"), ("typing_extensions", "Generic"), ("typing", "Protocol")}
 
 
 def write_type(written: WrittenType, names: Names, limit: int) -> list[str]:
-    """The lines that define the type, with the empty lines before them."""
+    """The lines that define the type."""
     holder, dot, own = written.name.rpartition(".")
     declared = written.declared
     if declared.kind in (TypeKind.NEW_TYPE, TypeKind.ALIAS):
-        lines = ["", *_assignment(written, own, names, limit - (STEP if dot else 0))]
+        lines = _assignment(written, own, names, limit - (STEP if dot else 0))
     else:
         lines = _definition(declared, own, names, limit - (STEP if dot else 0))
-        lines = lines if dot else ["", "", *lines]
     if not dot:
         return lines
     inner = [f"{' ' * STEP}{line}" if line else "" for line in lines]
-    while inner and not inner[0]:
-        inner.pop(0)
     text = f'    """Holds the ``{own}`` of ``{declared.module}``."""'
-    return ["", "", f"class {holder}:", text, "", *inner]
+    return [f"class {holder}:", text, "", *inner]
 
 
 def _assignment(written: WrittenType, own: str, names: Names, limit: int) -> list[str]:
@@ -135,14 +133,21 @@ def _fields(declared: DeclaredType, names: Names, limit: int, field_function: st
     # Without a function for fields, one that has lost its default goes before those that have kept theirs.
     fields = declared.fields if field_function else sorted(declared.fields, key=lambda field: field.default is not None)
     for field in fields:
-        lead = f"{field.name}: {type_text(field.type, names)}"
+        annotation = type_text(field.type, names)
         value, is_defaulted = _field_value(field, names, field_function, after_default=positional_default)
         positional_default = positional_default or (is_defaulted and not field.keyword_only)
-        if value is None:
-            lines += laid_out(type_text(field.type, names), indent=4, limit=limit, lead=f"{field.name}: ")
-        else:
-            lines += laid_out(value, indent=4, limit=limit, lead=f"{lead} = ")
+        lines += _field_lines(field.name, annotation, value, limit)
     return lines
+
+
+def _field_lines(name: str, annotation: str, value: str | None, limit: int) -> list[str]:
+    if value is None:
+        return laid_out(annotation, indent=4, limit=limit, lead=f"{name}: ")
+    lines = laid_out(value, indent=4, limit=limit, lead=f"{name}: {flat(annotation)} = ")
+    if len(lines[0]) <= limit:
+        return lines
+    *before, last = laid_out(annotation, indent=4, limit=limit - len(" = ..."), lead=f"{name}: ")
+    return [*before, *laid_out(value, indent=4, limit=limit, lead=f"{last.strip()} = ")]
 
 
 def _field_value(field: Field, names: Names, function: str, *, after_default: bool) -> tuple[str | None, bool]:
@@ -151,8 +156,9 @@ def _field_value(field: Field, names: Names, function: str, *, after_default: bo
     is_defaulted = default is not None or field.has_factory
     options = []
     if field.has_factory:
-        options.append(f"{'default_factory' if function.startswith('dataclasses') else 'factory'}={field.factory}")
-    if field.alias and field.alias != field.name.lstrip("_"):
+        keyword_name = "default_factory" if function.startswith("dataclasses") else "factory"
+        options.append(f"{keyword_name}={_factory(field, names)}")
+    if field.alias and function.startswith("attr"):
         options.append(f"alias={string(field.alias)}")
     # A field that has lost its default must not follow one that has kept it.
     if function and (field.keyword_only or (after_default and not is_defaulted)):
@@ -162,3 +168,19 @@ def _field_value(field: Field, names: Names, function: str, *, after_default: bo
     if default is not None:
         options.insert(0, f"default={default}")
     return f"{function}({', '.join(options)})", is_defaulted
+
+
+def _factory(field: Field, names: Names) -> str:
+    """The factory with what its value holds, for pyright takes a bare ``list`` for one of unknown things.
+
+    What it holds may be defined further down, and stands in quotes then.
+    """
+    declared = field.type
+    if not isinstance(declared, NamedType) or not declared.arguments or declared.name != field.factory:
+        return field.factory
+    inner = []
+    for argument in declared.arguments:
+        text = type_text(argument, names)
+        is_here = any(isinstance(part, NamedType) and part.module == HERE for part in walk(argument))
+        inner.append(string(text) if is_here else text)
+    return f"{field.factory}[{', '.join(inner)}]"

@@ -18,6 +18,7 @@ from beskar_codegen.model import (
 from beskar_codegen.plan.defaults import can_be_written
 from beskar_codegen.plan.expressions import filled, modernised
 from beskar_codegen.plan.plans import (
+    NAMES_IN_CLASS,
     DescriptorModulePlan,
     DescriptorPlan,
     Mode,
@@ -25,7 +26,7 @@ from beskar_codegen.plan.plans import (
     PlanSettings,
     Shape,
 )
-from beskar_codegen.plan.standalone import Relocation, relocate, without_relocation
+from beskar_codegen.plan.standalone import Relocation, relocate, with_factory, without_relocation
 
 _WITH_FIELDS = {TypeKind.ATTRS, TypeKind.DATACLASS, TypeKind.NAMED_TUPLE, TypeKind.TYPED_DICT}
 _REQUIRED = {("typing", "Required"), ("typing_extensions", "Required")}
@@ -42,7 +43,8 @@ def plan_descriptors(model: ProjectModel, settings: PlanSettings) -> DescriptorM
         for expression in (handler.args_type, handler.result_type)
         if expression is not None
     ]
-    names = {handler.descriptor for handler in model.handlers}
+    names = {handler.descriptor for handler in model.handlers} | NAMES_IN_CLASS
+    names |= {field.alias or field.name for handler in model.handlers for field in handler.parameters}
     relocation = relocate(roots, known, taken=names) if settings.mode is Mode.STANDALONE else without_relocation()
     descriptors = [_descriptor(handler, known, relocation) for handler in model.handlers]
     return DescriptorModulePlan(
@@ -108,7 +110,7 @@ def _parameters(
     """One for each field; those without a default first, as a reader expects, though keywords come in any order."""
     taken = {field.alias or field.name for field in fields}
     planned = []
-    for field in fields:
+    for field in map(with_factory, fields):
         if not field.in_init:
             continue
         argument = field.alias or field.name
@@ -128,6 +130,7 @@ def _parameters(
                 default=default,
                 default_names=default_names if default is not None else (),
                 is_omittable=is_omittable and not relocation.lacks_default(field),
+                is_passed_unchecked=argument != field.name and argument == field.name.lstrip("_"),
                 doc=field.doc,
             )
         )

@@ -7,6 +7,7 @@ a type is empty where the generated file itself defines it (stand-alone mode). P
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import attrs
 
@@ -15,6 +16,12 @@ from beskar_codegen.read.surface import ModuleSurface
 
 HERE = ""
 """The module of a type that the generated file defines."""
+
+
+NAMES_IN_CLASS: Final = frozenset(
+    {"job_type", "queue", "priority", "args_type", "result_type", "arguments", "self", "super"}
+)
+"""Names that mean something else inside a descriptor class, where the annotations of parameters are looked up."""
 
 
 class Mode(StrEnum):
@@ -68,6 +75,8 @@ class ParameterPlan:
         default: source text; ``None``: there is none to write.
         default_names: as in :class:`beskar_codegen.model.Field`.
         is_omittable: may be left out although no default is written.
+        is_passed_unchecked: type checkers disagree about what the constructor calls it (attrs takes ``_size`` as
+            ``size``, which pyright does not know).
     """
 
     name: str
@@ -76,6 +85,7 @@ class ParameterPlan:
     default: str | None = None
     default_names: tuple[tuple[str, str, str], ...] = ()
     is_omittable: bool = False
+    is_passed_unchecked: bool = False
     doc: str = ""
 
     @property
@@ -138,10 +148,15 @@ class HandlerAddition:
 
 @attrs.frozen
 class StubPlan:
-    """The stub of one decorated module."""
+    """The stub of one decorated module.
+
+    Attributes:
+        abstract: classes that stay abstract without saying so themselves, which in a stub is an error.
+    """
 
     path: str
     surface: ModuleSurface
     additions: tuple[HandlerAddition, ...] = ()
+    abstract: tuple[str, ...] = ()
     line_length: int = 88
     first_party: frozenset[str] = frozenset()

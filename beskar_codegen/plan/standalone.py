@@ -13,10 +13,11 @@ the names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 
 import attrs
 
-from beskar_codegen.model import DeclaredType, Field, NamedType, TypeExpression, TypeKind
+from beskar_codegen.model import DeclaredType, Field, LiteralType, NamedType, TypeExpression, TypeKind
 from beskar_codegen.plan.defaults import can_be_written
 from beskar_codegen.plan.expressions import modernised, replaced, walk
 from beskar_codegen.plan.plans import HERE, WrittenType
@@ -24,6 +25,7 @@ from beskar_codegen.plan.plans import HERE, WrittenType
 Home = tuple[str, str]
 
 _BUILT_IN_FACTORIES = {"list", "dict", "set", "frozenset", "tuple", "str", "int", "float", "bool", "bytes"}
+_EMPTY = {"[]": "list", "{}": "dict", "set()": "set", "list()": "list", "dict()": "dict"}
 _HAVE_BASES = {TypeKind.ENUM}
 
 
@@ -41,6 +43,8 @@ class Relocation:
 
     def moved(self, expression: TypeExpression) -> TypeExpression:
         def move(part: TypeExpression) -> TypeExpression | None:
+            if isinstance(part, LiteralType):
+                return attrs.evolve(part, names=self.moved_names(part.names))
             if not isinstance(part, NamedType) or (part.module, part.name) not in self.names:
                 return None
             arguments = tuple(self.moved(argument) for argument in part.arguments)
@@ -94,6 +98,12 @@ def factory_can_be_written(field: Field) -> bool:
     return field.factory in _BUILT_IN_FACTORIES
 
 
+def with_factory(field: Field) -> Field:
+    """*field*, with an empty list, dict or set as its default made by a factory: what a value shares, it may spoil."""
+    factory = _EMPTY.get(field.default or "")
+    return field if factory is None else attrs.evolve(field, default=None, has_factory=True, factory=factory)
+
+
 def _closure(roots: Iterable[TypeExpression], known: Mapping[Home, DeclaredType]) -> dict[Home, DeclaredType]:
     needed: dict[Home, DeclaredType] = {}
     waiting = [home for root in roots for home in _homes(root)]
@@ -111,6 +121,15 @@ def _homes(expression: TypeExpression) -> Iterator[Home]:
     for part in walk(expression):
         if isinstance(part, NamedType):
             yield part.module, part.name
+        elif isinstance(part, LiteralType):
+            for _, module, name in part.names:
+                yield from _homes_around(module, name)
+
+
+def _homes_around(module: str, name: str) -> Iterator[Home]:
+    """The homes that ``Outer.Inner.MEMBER`` may be found in, longest first."""
+    parts = name.split(".")
+    yield from ((module, ".".join(parts[:count])) for count in range(len(parts), 0, -1))
 
 
 def _hard(declared: DeclaredType) -> Iterator[Home]:
@@ -122,8 +141,7 @@ def _hard(declared: DeclaredType) -> Iterator[Home]:
             yield from _homes(base)
     for field in declared.fields:
         for _, module, name in field.default_names:
-            parts = name.split(".")
-            yield from ((module, ".".join(parts[:count])) for count in range(len(parts), 0, -1))
+            yield from _homes_around(module, name)
 
 
 def _soft(declared: DeclaredType) -> Iterator[Home]:
@@ -183,9 +201,10 @@ def _local_names(order: Sequence[Home], taken: set[str]) -> dict[Home, str]:
     for module, name in order:
         if (module, name) not in names:
             outer, _, own = name.rpartition(".")
-            holder = _camel(module) + _camel(outer)
-            while holder in used:
-                holder += "_"
+            full = _camel(module) + _camel(outer)
+            holder = next(
+                each for each in chain((full,), (f"{full}{number}" for number in count(2))) if each not in used
+            )
             used.add(holder)
             names[module, name] = f"{holder}.{own}"
     return names
@@ -200,7 +219,7 @@ def _written(declared: DeclaredType, relocation: Relocation, *, is_recursive: bo
         return relocation.moved(modernised(expression))
 
     fields = []
-    for field in declared.fields:
+    for field in map(with_factory, declared.fields):
         if not field.in_init:
             continue
         lacks = relocation.lacks_default(field)

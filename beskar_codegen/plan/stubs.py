@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from beskar_codegen.model import ProjectModel
 from beskar_codegen.plan.expressions import modernised
 from beskar_codegen.plan.plans import HandlerAddition, PlanSettings, StubPlan
-from beskar_codegen.read.surface import ModuleSurface
+from beskar_codegen.read.surface import ClassSurface, ConditionSurface, FunctionSurface, Item, ModuleSurface
+
+_HANDLER_BASES = {"JobHandler", "JobHandlerWithResult", "HandlerBase"}
 
 
 def plan_stub(surface: ModuleSurface, model: ProjectModel, settings: PlanSettings) -> StubPlan:
@@ -24,6 +28,7 @@ def plan_stub(surface: ModuleSurface, model: ProjectModel, settings: PlanSetting
         path=stub_path(surface.module, settings, is_package=surface.is_package),
         surface=surface,
         additions=tuple(sorted(additions, key=lambda addition: addition.name)),
+        abstract=_abstract(surface),
         line_length=settings.line_length,
         first_party=settings.first_party,
     )
@@ -33,3 +38,42 @@ def stub_path(module: str, settings: PlanSettings, *, is_package: bool = False) 
     """Where the stub of *module* goes, relative to the root of the project."""
     inner = module.replace(".", "/") + ("/__init__.pyi" if is_package else ".pyi")
     return f"{settings.stubs.rstrip('/')}/{inner}"
+
+
+def _abstract(surface: ModuleSurface) -> tuple[str, ...]:
+    """Classes that leave abstract methods open, their own or those of a handler base, and have not ABC as a base."""
+    homes = {imported.bound: imported.name or imported.module for imported in surface.imports}
+    open_methods: dict[str, frozenset[str]] = {}
+    found = []
+    for name, item in _classes(surface.items, ""):
+        inherited = frozenset[str]()
+        says_so = False
+        for base in item.bases:
+            spelled = base.partition("[")[0]
+            head, _, rest = spelled.partition(".")
+            home = (rest or homes.get(head, head)).rpartition(".")[2]
+            says_so = says_so or "ABC" in home or "ABCMeta" in spelled or home == "Protocol"
+            inherited |= {"execute"} if home in _HANDLER_BASES else open_methods.get(spelled, frozenset())
+        open_methods[name] = (inherited - _defined(item)) | _left_open(item)
+        if open_methods[name] and not says_so:
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def _classes(items: Sequence[Item], within: str) -> Iterator[tuple[str, ClassSurface]]:
+    for item in items:
+        if isinstance(item, ClassSurface):
+            yield within + item.name, item
+            yield from _classes(item.body, f"{within}{item.name}.")
+
+
+def _defined(item: ClassSurface) -> frozenset[str]:
+    return frozenset(each.name for each in item.body if not isinstance(each, ConditionSurface))
+
+
+def _left_open(item: ClassSurface) -> frozenset[str]:
+    return frozenset(
+        each.name
+        for each in item.body
+        if isinstance(each, FunctionSurface) and any(d.endswith("abstractmethod") for d in each.decorators)
+    )

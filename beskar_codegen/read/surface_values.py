@@ -6,6 +6,8 @@ import ast
 from typing import Final
 
 INCOMPLETE: Final = "_typeshed.Incomplete"
+TYPE_ALIAS: Final = "typing.TypeAlias"
+"""Both are annotations that the reader adds; the stub imports them under a name that is free."""
 
 _BUILT_IN_TYPES: Final = frozenset(
     {"int", "str", "bool", "float", "complex", "bytes", "list", "dict", "set", "frozenset", "tuple", "type", "object"}

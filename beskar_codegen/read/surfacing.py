@@ -27,6 +27,7 @@ from beskar_codegen.read.surface import (
 )
 from beskar_codegen.read.surface_values import (
     INCOMPLETE,
+    TYPE_ALIAS,
     called,
     is_alias,
     is_declaring,
@@ -37,6 +38,7 @@ from beskar_codegen.read.surface_values import (
 _CHECKED_BY_CHECKERS: Final = ("sys.version_info", "sys.platform")
 _FIELD_MAKERS: Final = frozenset({"field", "ib", "attrib", "Factory"})
 _REPEATABLE: Final = ("overload", "setter", "deleter", "getter", "register", "default", "validator")
+_CACHES: Final = frozenset({"lru_cache", "cache"})
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -243,7 +245,7 @@ class _Reader:
             return VariableSurface(name, value=value)
         if is_alias(value, frozenset(self._classes)):
             self._classes.add(name)
-            return VariableSurface(name, value=value)
+            return VariableSurface(name, TYPE_ALIAS, value)
         declared = {item.name for item in scope.items if isinstance(item, FunctionSurface)}
         if value in declared:
             return VariableSurface(name, value=value)
@@ -253,6 +255,8 @@ class _Reader:
 
     def _function(self, node: cst.FunctionDef, scope: _Scope) -> FunctionSurface:
         decorators = tuple(self._code(decorator.decorator) for decorator in node.decorators)
+        # What these make keeps no parameters for type checkers, although it has them.
+        decorators = tuple(d for d in decorators if d.partition("(")[0].rpartition(".")[2] not in _CACHES)
         in_class = scope.kind != "" and "staticmethod" not in decorators
         if node.returns is not None:
             returns = self._code(node.returns.annotation)
@@ -264,7 +268,8 @@ class _Reader:
             name=node.name.value,
             parameters=tuple(self._parameters(node.params, has_self=in_class)),
             returns=returns,
-            is_async=node.asynchronous is not None,
+            # An async generator is called, not awaited.
+            is_async=node.asynchronous is not None and not _is_generator(node),
             decorators=decorators,
             type_parameters="" if node.type_parameters is None else self._code(node.type_parameters),
         )
@@ -367,6 +372,10 @@ def _self_variables(method: cst.FunctionDef) -> Iterator[VariableSurface]:
                         yield VariableSurface(name, value_type(node.value))
             case _:
                 pass
+
+
+def _is_generator(node: cst.FunctionDef) -> bool:
+    return any(isinstance(part, cst.Yield) for part in _within(node.body))
 
 
 def _gives_back(node: cst.FunctionDef) -> bool:
