@@ -637,8 +637,8 @@ class Cluster:
                 assert Attempt(job_id, last.fence) in self.started
             assert 0 <= last.attempt <= last.fence
         if not self.faults.scheduler_crashes:
-            for job_id in map(str, storage.jobs):  # who enqueues an ended job again is told again
-                assert 1 <= self.ends_told[job_id] <= self.enqueues[job_id], f"the end of {job_id} is told"
+            for name in map(str, storage.jobs):  # who enqueues an ended job again is told again
+                assert 1 <= self.ends_told[name] <= self.enqueues[name], f"the end of {name} is told"
         self.verify_memory()
         for worker in self.workers.values():
             assert worker.session.running == 0, f"{worker.worker_id} still runs something"
