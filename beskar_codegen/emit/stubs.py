@@ -53,7 +53,8 @@ def emit_stub(plan: StubPlan, *, version: str) -> str:
     imports = names.import_lines(plan.line_length)
     lines = [*imports, *([""] if imports and body else []), *body]
     source_digest = digest(repr((surface, plan.additions, plan.abstract)))
-    return with_header("\n".join(lines) + "\n", version=version, source_digest=source_digest)
+    text = "".join(f"{line}\n" for line in lines)
+    return with_header(text, version=version, source_digest=source_digest)
 
 
 def _import(surface: ModuleSurface, used: set[str], names: Names) -> None:

@@ -2,7 +2,7 @@
 
 from beskar_codegen.plan.descriptors import module_of, plan_descriptors
 from beskar_codegen.plan.plans import DescriptorModulePlan, Mode, PlanSettings, StubPlan
-from beskar_codegen.plan.stubs import plan_stub, stub_path
+from beskar_codegen.plan.stubs import plan_stub, stub_modules, stub_path
 
 __all__ = [
     "DescriptorModulePlan",
@@ -12,5 +12,6 @@ __all__ = [
     "module_of",
     "plan_descriptors",
     "plan_stub",
+    "stub_modules",
     "stub_path",
 ]

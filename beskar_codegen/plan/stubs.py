@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from beskar_codegen.model import ProjectModel
 from beskar_codegen.plan.expressions import modernised
@@ -32,6 +32,19 @@ def plan_stub(surface: ModuleSurface, model: ProjectModel, settings: PlanSetting
         line_length=settings.line_length,
         first_party=settings.first_party,
     )
+
+
+def stub_modules(handler_modules: Iterable[str]) -> tuple[str, ...]:
+    """The modules to write stubs of: those with handlers, and the packages they are in.
+
+    A type checker takes the module of a regular package from a folder of stubs only if the package itself has a stub
+    there. A package without an ``__init__.py`` needs none.
+    """
+    found = set(handler_modules)
+    for module in tuple(found):
+        parts = module.split(".")
+        found.update(".".join(parts[:count]) for count in range(1, len(parts)))
+    return tuple(sorted(found))
 
 
 def stub_path(module: str, settings: PlanSettings, *, is_package: bool = False) -> str:
