@@ -95,9 +95,12 @@ class PartProcess:
         process, self._process = self._process, None
         if process is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(number)
-            process.send_signal(signal.SIGCONT)  # a frozen process does not heed SIGTERM
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                # Not by the process's own send_signal, which may take the exit status away from the loop's watcher.
+                os.kill(process.pid, number)
+                if number != signal.SIGKILL:
+                    os.kill(process.pid, signal.SIGCONT)  # a frozen process heeds nothing else
         try:
             async with asyncio.timeout(_END):
                 await process.communicate()

@@ -62,9 +62,8 @@ async def test_a_killed_scheduler_goes_on_from_its_storage_and_no_job_runs_twice
     for kill in range(2):
         await site.until_started(15 + 30 * kill)
         await scheduler.kill()
-        enqueueing = asyncio.create_task(client.enqueue_many([site.note() for _ in range(5)]))
-        scheduler = await site.scheduler()
-        waiting += await enqueueing
+        scheduler, more = await asyncio.gather(site.scheduler(), client.enqueue_many([site.note() for _ in range(5)]))
+        waiting += more
     handles = [*waiting, delayed]
     assert len(await results(handles, patience=40)) == 111
     starts = Counter(start.job_id for start in site.starts())
@@ -82,9 +81,8 @@ async def test_everything_goes_on_after_the_broker_was_killed_and_came_back_empt
     for kill in range(3):
         await site.until_started(20 + 20 * kill)
         await site.kill_broker()
-        enqueueing = asyncio.create_task(client.enqueue_many([site.note() for _ in range(5)]))
-        await site.start_broker()
-        handles += await enqueueing
+        _, more = await asyncio.gather(site.start_broker(), client.enqueue_many([site.note() for _ in range(5)]))
+        handles += more
     assert len(await results(handles, patience=40)) == 115
     starts = Counter(start.job_id for start in site.starts())
     assert set(starts) == {handle.job_id for handle in handles}
