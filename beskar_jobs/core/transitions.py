@@ -138,6 +138,7 @@ def claim(job: Job, worker: WorkerRef, policy: JobPolicy, now: datetime) -> Tran
         worker=worker,
         policy=job.policy or policy,
         waiting_for=None,
+        started_at=None,
         reason="",
     )
 
@@ -172,7 +173,16 @@ def succeed(job: Job, fence: int, result: bytes, now: datetime) -> Transition:
     """The handler ended well - also if its cancellation had been requested."""
     _check_fence(job, fence)
     return _move(
-        job, Event.SUCCEED, now, worker=None, finished_at=now, result=result, failure=None, waiting_for=None, reason=""
+        job,
+        Event.SUCCEED,
+        now,
+        worker=None,
+        started_at=job.started_at or now,
+        finished_at=now,
+        result=result,
+        failure=None,
+        waiting_for=None,
+        reason="",
     )
 
 
@@ -201,6 +211,7 @@ def fail(job: Job, fence: int, failure: JobFailure, now: datetime, r: float) -> 
             Event.RETRY,
             now,
             worker=None,
+            started_at=None,
             failures=failures,
             failure=failure,
             due_at=now + retry.delay(failures, r),

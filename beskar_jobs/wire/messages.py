@@ -245,7 +245,7 @@ class AttemptEvent(Item, frozen=True, omit_defaults=True):
     kind: Literal["progress", "succeeded", "failed", "cancelled", "released"]
     job_id: Name
     fence: int
-    percent: float | None = None
+    percent: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     message: Text = ""
     result: msgspec.Raw = NULL
     failure: JobFailure | None = None

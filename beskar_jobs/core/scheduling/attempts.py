@@ -7,6 +7,8 @@ had lost the job, and its end is refused - acknowledged too, so that the worker 
 
 from __future__ import annotations
 
+import attrs
+
 from beskar_jobs.core import transitions
 from beskar_jobs.core.scheduling.presence import Presence
 from beskar_jobs.core.scheduling.records import Purpose, Question, RefusedEnd, Tracked
@@ -14,7 +16,7 @@ from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.core.transitions import Transition
 from beskar_jobs.model.job import FailureKind, Job, JobFailure, JobId, JobStatus, WorkerId, WorkerRef
 from beskar_jobs.ports.clock import Now
-from beskar_jobs.wire.messages import Attempt, AttemptEvent, EventBatch
+from beskar_jobs.wire.messages import MAX_TEXT, Attempt, AttemptEvent, EventBatch
 
 
 class Attempts:
@@ -70,7 +72,7 @@ class Attempts:
                 return transitions.release(job, event.fence, now.wall)
             case _:
                 failure = event.failure or JobFailure(FailureKind.EXCEPTION, event.message or "failed without a reason")
-                return transitions.fail(job, event.fence, failure, now.wall, self._state.dice())
+                return transitions.fail(job, event.fence, _bounded(failure), now.wall, self._state.dice())
 
     def late_end(self, question: Question, job: Job | None, now: Now) -> None:
         """What is stored for an end that came for a job not in hand."""
@@ -100,6 +102,18 @@ class Attempts:
             self._presence.adopt(job, now)
         else:
             self._state.outbox.control(ref).acknowledged.append(attempt)
+
+
+def _bounded(failure: JobFailure) -> JobFailure:
+    """*failure* with its texts cut: workers cut them too, but a scheduler believes no worker."""
+    if max(len(failure.message), len(failure.traceback), len(failure.error_type)) <= MAX_TEXT:
+        return failure
+    return attrs.evolve(
+        failure,
+        message=failure.message[:MAX_TEXT],
+        traceback=failure.traceback[-MAX_TEXT:],
+        error_type=failure.error_type[:MAX_TEXT],
+    )
 
 
 def _is_of(event: AttemptEvent, ref: WorkerRef, job: Job) -> bool:
