@@ -291,6 +291,7 @@ class SourceModule:
         types: those that its handlers use, directly or through another type, wherever they are declared.
         consulted: names of the project's modules, and of those looked for and not found, that *handlers* and *types*
             were read from besides this one: these stay as they are while all of those do.
+        registered: homes of the types that it gives to ``register_type``, which makes them portable.
     """
 
     module: str
@@ -302,6 +303,7 @@ class SourceModule:
     imports: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     consulted: tuple[str, ...] = ()
+    registered: tuple[tuple[str, str], ...] = ()
 
 
 # -- what is generated -------------------------------------------------------------------------------------------------

@@ -112,8 +112,8 @@ def _names(resolver: Resolver, scope: Scope, value: cst.BaseExpression) -> tuple
         head = dotted.partition(".")[0]
         if head in finder.bound or (hasattr(builtins, head) and scope.find(head) is None):
             continue
-        home = home_of(resolver.resolve(scope, dotted))
-        found[(dotted, *(home or ("", dotted)))] = None
+        module, name = home_of(resolver.resolve(scope, dotted)) or ("", dotted)
+        found[dotted, module, name] = None
     return tuple(found)
 
 

@@ -50,6 +50,7 @@ _LIBRARY: Final[Mapping[str, str]] = {
     "job_handler": "beskar_jobs.handlers.decorator",
     "HandlerRegistry": "beskar_jobs.handlers.registry",
     "Retry": "beskar_jobs.model.retry",
+    "register_type": "beskar_jobs.wire.values",
 }
 
 LIBRARY_NAMES: Final = frozenset(_LIBRARY)

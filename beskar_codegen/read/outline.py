@@ -85,7 +85,10 @@ def _pieces(tree: ast.Module) -> Iterator[_Piece]:
 def _bodies(node: ast.stmt) -> Iterator[_Body]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         first = node.body[0]
-        yield _Body(first.lineno, node.end_lineno or first.lineno, first.col_offset, _yields(node.body))
+        start = first.lineno
+        if isinstance(first, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            start = min([start, *(each.lineno for each in first.decorator_list)])
+        yield _Body(start, node.end_lineno or start, first.col_offset, _yields(node.body))
     elif isinstance(node, ast.ClassDef):
         for each in node.body:
             yield from _bodies(each)

@@ -25,6 +25,7 @@ from beskar_codegen.read.classes import DeclarationReader
 from beskar_codegen.read.discovery import SourceFile, import_roots, missing_entries, module_name, source_files
 from beskar_codegen.read.handlers import DECORATOR, HandlerReader
 from beskar_codegen.read.modules import ModuleFinder, ModuleScope
+from beskar_codegen.read.registrations import registered_types
 from beskar_codegen.read.scopes import Scope
 from beskar_codegen.read.symbols import External, Resolver, known_home, star_imports
 from beskar_codegen.read.texts import SourceText, decoded, read_bytes
@@ -98,7 +99,11 @@ class _ModuleReader:
         declarations = _declarations(types)
         consulted = tuple(sorted(self.finder.consulted - {module.name}))
         return attrs.evolve(
-            _summary(module, problems=problems), handlers=handlers, types=declarations, consulted=consulted
+            _summary(module, problems=problems),
+            handlers=handlers,
+            types=declarations,
+            consulted=consulted,
+            registered=registered_types(self.resolver, module),
         )
 
     def spellings(self, module: ModuleScope) -> set[str]:
@@ -164,7 +169,7 @@ class _ProjectReader:
                 waiting[each] = data
             else:
                 self._problems.append(data)
-        names = {"job_handler"}
+        names = {"job_handler", "register_type"}
         tried: set[str] = set()
         while names:
             tried |= names
