@@ -12,6 +12,8 @@ says of registered types; ``title`` keeps its name, and the comparison goes by i
 from __future__ import annotations
 
 import ast
+import itertools
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -35,6 +37,7 @@ Schema = dict[str, Any]
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TAG: Final = "_type"
 _REF: Final = "#/$defs/"
+_NOT_IN_URI: Final = re.compile(r"[^A-Za-z0-9_.]+")
 
 _SCALARS: Final[Mapping[tuple[str, str], Schema]] = {
     ("builtins", "str"): {"type": "string"},
@@ -185,9 +188,12 @@ class _Maker:
         return self._is_written or field.is_required
 
     def _key(self, declared: DeclaredType, arguments: tuple[TypeExpression, ...], tag: str = "") -> str:
-        name = declared.name + (f"[{', '.join(map(_text, arguments))}]" if arguments else "")
-        name += " (tagged)" if tag else ""
-        return f"{declared.module}.{name}" if name in self._keys.values() else name
+        """A key for the definitions: the class's name where it is the only one, in characters that a URI may have."""
+        name = declared.name + (f"[{', '.join(map(type_text, arguments))}]" if arguments else "")
+        plain = _NOT_IN_URI.sub("-", name + (".tagged" if tag else "")).strip("-")
+        taken = set(self._keys.values())
+        names = itertools.chain((plain, f"{declared.module}.{plain}"), (f"{plain}-{n}" for n in itertools.count(2)))
+        return next(each for each in names if each not in taken)
 
     def _union(self, members: tuple[TypeExpression, ...]) -> Schema:
         flat: list[TypeExpression] = []
@@ -243,12 +249,13 @@ def _literal(text: str) -> Any:
     return value if isinstance(value, str | int | bool | None) else text
 
 
-def _text(expression: TypeExpression) -> str:
+def type_text(expression: TypeExpression) -> str:
+    """A type for people: names without their modules."""
     match expression:
         case NamedType(name=name, arguments=arguments):
-            return f"{name}[{', '.join(map(_text, arguments))}]" if arguments else name
+            return f"{name}[{', '.join(map(type_text, arguments))}]" if arguments else name
         case UnionType(members=members):
-            return " | ".join(map(_text, members))
+            return " | ".join(map(type_text, members))
         case LiteralType(values=values):
             return f"Literal[{', '.join(values)}]"
         case NoneType():

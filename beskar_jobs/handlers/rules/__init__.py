@@ -29,6 +29,7 @@ from beskar_jobs.handlers.rules.contract import (
     JOBGEN071,
     JOBGEN072,
     JOBGEN073,
+    JOBGEN074,
 )
 from beskar_jobs.handlers.rules.handlers import (
     BARE_BASE,
@@ -121,6 +122,7 @@ __all__ = [
     "JOBGEN071",
     "JOBGEN072",
     "JOBGEN073",
+    "JOBGEN074",
     "JOB_TYPE_MISSING",
     "NOT_A_HANDLER",
     "OPEN_TYPE",

@@ -271,6 +271,24 @@ JOBGEN073: Final = Rule(
     """,
 )
 
+JOBGEN074: Final = Rule(
+    code="JOBGEN074",
+    title="generated file is stale",
+    rule="Generated files are what the sources say.",
+    explanation="""
+        Descriptors, stubs and the contract are committed, so that clients and reviews see them. "beskar-codegen check"
+        makes them anew, compares, and writes nothing.
+    """,
+    message="{path} {problem}",
+    hint="run: beskar-codegen generate",
+    example="""
+        # a field was added to MailArgs, and app/jobs.py is as it was
+    """,
+    remedy="""
+        # beskar-codegen generate
+    """,
+)
+
 TABLE: Final = (
     JOBGEN050,
     JOBGEN051,
@@ -285,5 +303,6 @@ TABLE: Final = (
     JOBGEN071,
     JOBGEN072,
     JOBGEN073,
+    JOBGEN074,
 )
 """These rules, in order."""

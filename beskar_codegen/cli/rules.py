@@ -1,53 +1,37 @@
-"""``beskar-codegen``: the command.
-
-Exit codes: 0 fine, 2 wrong use (an unknown code, an unknown option). ``--json`` writes one JSON document to standard
-output and nothing else.
-"""
+"""``explain`` and ``rules``: the rule table for people, and with ``--json`` for programs."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import attrs
 import typer
-from rich.console import Console
-from rich.padding import Padding
-from rich.syntax import Syntax
-from rich.table import Table
-from rich.text import Text
 
-from beskar_jobs.handlers.rules import RULES, Rule
-
-app = typer.Typer(
-    name="beskar-codegen",
-    help="Checks the handler classes of Beskar Jobs.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+if TYPE_CHECKING:
+    from beskar_jobs.handlers.rules import Rule
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 
-def main() -> None:
-    """Run the command with the arguments of this process."""
-    app()
-
-
-@app.command()
 def explain(
     code: Annotated[str, typer.Argument(help="The code of a rule, as in JOBGEN004.")],
     as_json: AsJson = False,
 ) -> None:
     """Tell what a rule asks for, why, and how to keep it."""
+    from beskar_jobs.handlers.rules import RULES  # noqa: PLC0415  # loaded when it is asked for
+
     rule = RULES.get(code.strip().upper())
     if rule is None:
-        typer.echo(f"no rule has the code {code!r}; 'beskar-codegen rules' lists them all", err=True)
+        typer.echo(f"error: no rule has the code {code!r}; 'beskar-codegen rules' lists them all", err=True)
         raise typer.Exit(2)
     if as_json:
         typer.echo(json.dumps(_plain(rule), indent=2, ensure_ascii=False))
         return
+    from rich.console import Console  # noqa: PLC0415  # slow to load
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.syntax import Syntax  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     console = Console(highlight=False)
     console.print(Text.assemble((rule.code, "bold"), "  ", (rule.title, "bold")))
     console.print()
@@ -61,12 +45,17 @@ def explain(
         console.print(Padding(Syntax(code_text, "python", background_color="default"), (0, 0, 0, 4)))
 
 
-@app.command("rules")
 def list_rules(as_json: AsJson = False) -> None:
     """List all rules."""
+    from beskar_jobs.handlers.rules import RULES  # noqa: PLC0415  # loaded when it is asked for
+
     if as_json:
         typer.echo(json.dumps([_plain(rule) for rule in RULES.values()], indent=2, ensure_ascii=False))
         return
+    from rich.console import Console  # noqa: PLC0415  # slow to load
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     table = Table("code", "rule", box=None, pad_edge=False)
     for rule in RULES.values():
         table.add_row(rule.code, Text(rule.rule))
@@ -74,6 +63,8 @@ def list_rules(as_json: AsJson = False) -> None:
 
 
 def _plain(rule: Rule) -> dict[str, Any]:
+    import attrs  # noqa: PLC0415
+
     return {**attrs.asdict(rule), "explanation": _flowing(rule.explanation)}
 
 

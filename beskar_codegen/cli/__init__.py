@@ -1,0 +1,36 @@
+"""``beskar-codegen``: the command.
+
+It says what it found on standard output, in the format that is asked for, and what it did on standard error. Exit codes
+of ``generate`` and ``check``: 0 fine; 1 generated files are stale, or the contract is broken; 2 diagnostics, or wrong
+use. Nothing heavy is imported before a command runs, so that ``--help`` and a check without changes answer at once.
+
+A mistake of the generator itself is one line too; ``--verbose`` shows where it happened.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command with the arguments of this process; does not return."""
+    from beskar_codegen.cli.app import app  # noqa: PLC0415  # the package is to stay free of typer
+
+    try:
+        app(prog_name="beskar-codegen")
+    except BrokenPipeError:
+        # The reader of our output has gone, as 'head' does. What is still buffered must not fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as problem:
+        if "--verbose" in sys.argv:
+            raise
+        text = " ".join(str(problem).split()) or "no message"
+        print(  # noqa: T201  # the last resort
+            f"beskar-codegen: internal error: {type(problem).__name__}: {text[:300]}; --verbose shows where",
+            file=sys.stderr,
+        )
+        sys.exit(2)

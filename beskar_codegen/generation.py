@@ -1,0 +1,75 @@
+"""From sources to what shall be in the generated files: the four steps in a row, and what of them can be left out.
+
+A run begins with the digests of all source files. If they, and those of the modules outside the sources that were
+consulted, are what they were, the last run's outcome holds and nothing is parsed; not even the parser is loaded. Else
+the project is read again, and the stubs of modules that are as they were are taken over.
+
+Nothing is written here, and diagnostics are values: a project with mistakes comes out as a
+:class:`Generation` with diagnostics and without files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import attrs
+
+from beskar_codegen.cache import Cache, digest
+from beskar_codegen.outcome import Generation, Kept, from_plain, to_plain
+from beskar_codegen.read.discovery import SourceFile, source_files
+from beskar_codegen.settings import Settings
+
+
+def version() -> str:
+    """Of the generator: that of the distribution."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # slow to load
+
+    try:
+        return version("beskar-jobs")
+    except PackageNotFoundError:  # run from sources that are not installed
+        return "0"
+
+
+def generate(settings: Settings, *, use_cache: bool = True) -> Generation:
+    """Work out what the sources of the project come to."""
+    number = version()
+    cache = Cache(settings.root if use_cache else None, f"{number}\0{attrs.evolve(settings, root=Path())!r}")
+    kept = cache.load()
+    files = [each for each in source_files(settings.root, settings.source) if each.path != settings.descriptors]
+    digests = _digests(files)
+    if kept and _is_current(settings.root, kept, digests):
+        outcome = from_plain(kept)
+        if outcome is not None:
+            return outcome
+    from beskar_codegen.steps import run_steps  # noqa: PLC0415  # the parser takes longer than a run without it
+
+    outcome, kept = run_steps(settings, number, kept)
+    cache.store({**kept, **to_plain(outcome), "digests": digests})
+    return outcome
+
+
+def _digests(files: Iterable[SourceFile]) -> dict[str, str]:
+    found = {}
+    for each in files:
+        try:
+            found[each.path] = digest(each.file.read_bytes())
+        except OSError as error:
+            found[each.path] = f"error {error.errno}"
+    return found
+
+
+def _is_current(root: Path, kept: Kept, digests: Mapping[str, str]) -> bool:
+    """Whether all that the last run has read is as it was, and what it did not find is still not there."""
+    if kept.get("digests") != digests:
+        return False
+    consulted, absent = kept.get("consulted"), kept.get("absent")
+    if not isinstance(consulted, dict) or not isinstance(absent, list):
+        return False
+    for path, known in consulted.items():
+        try:
+            if digest((root / path).read_bytes()) != known:
+                return False
+        except OSError:
+            return False
+    return not any((root / path).exists() for path in absent)

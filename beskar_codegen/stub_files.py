@@ -1,0 +1,98 @@
+"""The stubs of all decorated modules. One stub depends on one source and its handlers, so that an old one can be kept.
+
+Reading what a module offers is the dearest part of a cold run, for it takes a whole syntax tree. From some number of
+modules on it is shared out among processes; below, starting them would cost more than they save.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from beskar_codegen.cache import digest
+from beskar_codegen.emit import emit_stub
+from beskar_codegen.model import GeneratedJobHandlerModel, ProjectModel
+from beskar_codegen.plan import PlanSettings, plan_stub
+from beskar_codegen.read.surfacing import read_surface
+from beskar_codegen.read.texts import decoded
+
+PARALLEL_FROM: Final = 40
+"""Modules to be read from which on several processes do it."""
+_CHUNK: Final = 16
+
+
+@attrs.frozen
+class StubTask:
+    """One decorated module whose stub is to be written."""
+
+    path: str
+    module: str
+    is_package: bool
+    data: bytes
+    handlers: tuple[GeneratedJobHandlerModel, ...]
+    settings: PlanSettings
+    version: str
+
+    @property
+    def key(self) -> str:
+        """All that the stub depends on; where in the file a handler stands is not of it."""
+        handlers = [attrs.evolve(each, place=attrs.evolve(each.place, line=0, column=0)) for each in self.handlers]
+        return digest(b"\0".join((digest(self.data).encode(), repr(handlers).encode())))
+
+
+def stub_files(
+    root: Path, model: ProjectModel, settings: PlanSettings, version: str, kept: object
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """The stubs by path, and what to keep so that those of unchanged modules need not be made again.
+
+    Args:
+        kept: what an earlier call has given to keep, or anything else.
+    """
+    known = kept if isinstance(kept, dict) else {}
+    keep: dict[str, Any] = {}
+    tasks: list[tuple[str, StubTask]] = []
+    for task in _tasks(root, model, settings, version):
+        key = task.key
+        entry = known.get(task.path)
+        if isinstance(entry, list) and len(entry) == 3 and entry[0] == key:
+            keep[task.path] = entry
+        else:
+            tasks.append((key, task))
+    for (key, task), (path, text) in zip(tasks, _made([task for _, task in tasks]), strict=True):
+        keep[task.path] = [key, path, text]
+    return {entry[1]: entry[2] for _, entry in sorted(keep.items())}, dict(sorted(keep.items()))
+
+
+def _tasks(root: Path, model: ProjectModel, settings: PlanSettings, version: str) -> Iterable[StubTask]:
+    by_path: dict[str, list[GeneratedJobHandlerModel]] = defaultdict(list)
+    for handler in model.handlers:
+        by_path[handler.place.path].append(handler)
+    for path, handlers in sorted(by_path.items()):
+        is_package = path.endswith("__init__.py")
+        data = (root / path).read_bytes()
+        yield StubTask(path, handlers[0].module, is_package, data, tuple(handlers), settings, version)
+
+
+def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
+    processes = min(os.cpu_count() or 1, 8)
+    if len(tasks) < PARALLEL_FROM or processes == 1:
+        return [make_stub(task) for task in tasks]
+    # A forked process has the parser loaded already; where there is no fork, a new one loads it.
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in methods else None)
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        return list(pool.map(make_stub, tasks, chunksize=_CHUNK))
+
+
+def make_stub(task: StubTask) -> tuple[str, str]:
+    """The path and the text of one stub."""
+    surface = read_surface(decoded(task.path, task.data).text, task.module, is_package=task.is_package)
+    plan = plan_stub(surface, ProjectModel(handlers=task.handlers), task.settings)
+    return plan.path, emit_stub(plan, version=task.version)
