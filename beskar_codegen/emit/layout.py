@@ -26,12 +26,18 @@ def laid_out(
         in_brackets: brackets around it let a line end within the expression, so that a union needs none of its own.
     """
     node = ast.parse(text.strip(), mode="eval").body
-    if isinstance(node, ast.BinOp) and not in_brackets:
-        line = f"{' ' * indent}{lead}{_flat(node)}{tail}"
-        if len(line) > limit:
-            inner = _laid_out(node, indent + STEP, limit, "", "")
-            return [f"{' ' * indent}{lead}(", *inner, f"{' ' * indent}){tail}"]
+    line = f"{' ' * indent}{lead}{_flat(node)}{tail}"
+    if len(line) > limit and not in_brackets and _wants_brackets(node, limit - indent - STEP):
+        inner = _laid_out(node, indent + STEP, limit, "", "")
+        return [f"{' ' * indent}{lead}(", *inner, f"{' ' * indent}){tail}"]
     return _laid_out(node, indent, limit, lead, tail)
+
+
+def _wants_brackets(node: ast.expr, room: int) -> bool:
+    """Whether an expression that does not fit beside what is before it is put in brackets of its own."""
+    if isinstance(node, ast.BinOp):
+        return True
+    return isinstance(node, ast.Name | ast.Attribute | ast.Constant) and len(_flat(node)) <= room
 
 
 def string(value: str) -> str:

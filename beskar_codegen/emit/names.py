@@ -88,8 +88,8 @@ class Names:
                 renamed = "" if alias in {module, module.partition(".")[0]} else f" as {alias}"
                 section.append(((0, _natural(module), ()), [f"import {module}{renamed}"]))
             elif alias != name or (module, name) in self._exported:
-                line = f"from {module} import {name} as {alias}"
-                section.append(((1, _natural(module), member_order(name)), [line]))
+                statement = _from_lines(module, [f"{name} as {alias}"], limit)
+                section.append(((1, _natural(module), member_order(name)), statement))
             else:
                 together.setdefault(module, []).append(name)
         for module, names in together.items():

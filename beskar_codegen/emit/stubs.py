@@ -167,7 +167,10 @@ class _Writer:
         elif len(line := f"{head}({', '.join(bases)}):") <= self._limit:
             lines.append(line)
         else:
-            lines += [f"{head}(", *(f"{pad}    {base}," for base in bases), f"{pad}):"]
+            lines.append(f"{head}(")
+            for base in bases:
+                lines += _base_lines(base, indent + 4, self._limit)
+            lines.append(f"{pad}):")
         body = self.block(item.body, f"{within}{item.name}.", indent + 4)
         if addition is not None:
             own = {each.name for each in item.body if not isinstance(each, ConditionSurface)}
@@ -227,6 +230,14 @@ class _Writer:
         if item.otherwise:
             lines += [f"{pad}else:", *self.block(item.otherwise, within, indent + 4)]
         return lines
+
+
+def _base_lines(base: str, indent: int, limit: int) -> list[str]:
+    keyword, equals, value = base.partition("=")
+    if equals and keyword.isidentifier():
+        return laid_out(value, indent=indent, limit=limit, lead=f"{keyword}=", tail=",", in_brackets=True)
+    stars = base[: len(base) - len(base.lstrip("*"))]
+    return laid_out(base[len(stars) :], indent=indent, limit=limit, lead=stars, tail=",", in_brackets=True)
 
 
 def _parameter_lines(lead: str, annotation: str, tail: str, indent: int, limit: int) -> list[str]:

@@ -10,6 +10,8 @@ import keyword
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
+
 from beskar_codegen.emit.layout import STEP, flat, laid_out, string
 from beskar_codegen.emit.names import Names
 from beskar_codegen.emit.types import default_text, type_text
@@ -130,12 +132,15 @@ def _quoted_type(expression: TypeExpression, names: Names) -> str:
 def _fields(declared: DeclaredType, names: Names, limit: int, field_function: str) -> list[str]:
     lines: list[str] = []
     positional_default = False
+    is_all_named = "kw_only=True" in declared.decorator
     # Without a function for fields, one that has lost its default goes before those that have kept theirs.
-    fields = declared.fields if field_function else sorted(declared.fields, key=lambda field: field.default is not None)
+    fields = sorted(declared.fields, key=lambda field: not field_function and field.default is not None)
+    if is_all_named:  # said once for all
+        fields = [attrs.evolve(field, keyword_only=False) for field in fields]
     for field in fields:
         annotation = type_text(field.type, names)
         value, is_defaulted = _field_value(field, names, field_function, after_default=positional_default)
-        positional_default = positional_default or (is_defaulted and not field.keyword_only)
+        positional_default = positional_default or (is_defaulted and not field.keyword_only and not is_all_named)
         lines += _field_lines(field.name, annotation, value, limit)
     return lines
 

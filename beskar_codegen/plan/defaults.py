@@ -8,6 +8,7 @@ the other module's business: for these a descriptor passes on only what it was g
 from __future__ import annotations
 
 import ast
+import sys
 
 from beskar_codegen.model import Field
 
@@ -24,6 +25,28 @@ def can_be_written(text: str, field: Field, *, reachable: frozenset[tuple[str, s
         return False
     homes = {spelling: (module, name) for spelling, module, name in field.default_names}
     return _is_constant(node, homes, reachable)
+
+
+def can_be_copied(text: str, field: Field, reachable: frozenset[tuple[str, str]]) -> bool:
+    """Whether the default *text* of *field* can stand in a copy of its class: all that it names can be had there.
+
+    That are the standard library and the types that are *reachable*.
+    """
+    homes = {spelling.partition(".")[0]: (module, name) for spelling, module, name in field.default_names}
+    try:
+        used = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
+    except (SyntaxError, ValueError):
+        return False
+    return all(name in homes and (_is_standard(homes[name][0]) or _is_within(homes[name], reachable)) for name in used)
+
+
+def _is_standard(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def _is_within(home: tuple[str, str], known: frozenset[tuple[str, str]]) -> bool:
+    module, name = home
+    return any(module == at and (name == other or name.startswith(other + ".")) for at, other in known)
 
 
 def _is_constant(
@@ -52,5 +75,4 @@ def _is_reachable(text: str, homes: dict[str, tuple[str, str]], reachable: froze
         return False
     if reachable is None:
         return True
-    module, name = home
-    return any(name == known or name.startswith(known + ".") for at, known in reachable if at == module)
+    return _is_within(home, reachable)

@@ -18,7 +18,7 @@ from itertools import chain, count
 import attrs
 
 from beskar_codegen.model import DeclaredType, Field, LiteralType, NamedType, TypeExpression, TypeKind
-from beskar_codegen.plan.defaults import can_be_written
+from beskar_codegen.plan.defaults import can_be_copied
 from beskar_codegen.plan.expressions import modernised, replaced, walk
 from beskar_codegen.plan.plans import HERE, WrittenType
 
@@ -62,7 +62,7 @@ class Relocation:
             return False
         if field.has_factory:
             return not factory_can_be_written(field)
-        return field.default is not None and not can_be_written(field.default, field, reachable=self.reachable)
+        return field.default is not None and not can_be_copied(field.default, field, frozenset(self.names))
 
     def _moved_home(self, module: str, name: str) -> Home:
         head = name
