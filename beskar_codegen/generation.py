@@ -19,22 +19,12 @@ from beskar_codegen.cache import Cache, digest
 from beskar_codegen.outcome import Generation, Kept, from_plain, to_plain
 from beskar_codegen.read.discovery import SourceFile, source_files
 from beskar_codegen.settings import Settings
-
-
-def version() -> str:
-    """Of the generator: that of the distribution."""
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # slow to load
-
-    try:
-        return version("beskar-jobs")
-    except PackageNotFoundError:  # run from sources that are not installed
-        return "0"
+from beskar_codegen.version import VERSION
 
 
 def generate(settings: Settings, *, use_cache: bool = True) -> Generation:
     """Work out what the sources of the project come to."""
-    number = version()
-    cache = Cache(settings.root if use_cache else None, f"{number}\0{attrs.evolve(settings, root=Path())!r}")
+    cache = Cache(settings.root if use_cache else None, f"{VERSION}\0{attrs.evolve(settings, root=Path())!r}")
     kept = cache.load()
     files = [each for each in source_files(settings.root, settings.source) if each.path != settings.descriptors]
     digests = _digests(files)
@@ -44,7 +34,7 @@ def generate(settings: Settings, *, use_cache: bool = True) -> Generation:
             return outcome
     from beskar_codegen.steps import run_steps  # noqa: PLC0415  # the parser takes longer than a run without it
 
-    outcome, kept = run_steps(settings, number, kept)
+    outcome, kept = run_steps(settings, kept)
     cache.store({**kept, **to_plain(outcome), "digests": digests})
     return outcome
 

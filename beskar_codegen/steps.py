@@ -14,9 +14,10 @@ from beskar_codegen.read.discovery import import_roots, relative_path, source_fi
 from beskar_codegen.settings import Settings
 from beskar_codegen.stub_files import stub_files
 from beskar_codegen.validate import build_project
+from beskar_codegen.version import VERSION
 
 
-def run_steps(settings: Settings, version: str, kept: Kept) -> tuple[Generation, Kept]:
+def run_steps(settings: Settings, kept: Kept) -> tuple[Generation, Kept]:
     """What the sources come to, and what to keep of it for the next run besides."""
     sources = read_project(settings.root, settings.source)
     model, diagnostics = build_project(sources, standalone=settings.mode == Mode.STANDALONE)
@@ -33,9 +34,9 @@ def run_steps(settings: Settings, version: str, kept: Kept) -> tuple[Generation,
     )
     files = {}
     if model.handlers:
-        files[settings.descriptors] = emit_descriptors(plan_descriptors(model, plan_settings), version=version)
+        files[settings.descriptors] = emit_descriptors(plan_descriptors(model, plan_settings), version=VERSION)
     if settings.stubs:
-        texts, keep["stubs"] = stub_files(settings.root, model, plan_settings, version, kept.get("stubs"))
+        texts, keep["stubs"] = stub_files(settings.root, model, plan_settings, kept.get("stubs"))
         files.update(texts)
     return Generation(_rows(model), files, dump(contract_of(model))), keep
 

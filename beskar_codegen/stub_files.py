@@ -22,6 +22,7 @@ from beskar_codegen.model import GeneratedJobHandlerModel, ProjectModel
 from beskar_codegen.plan import PlanSettings, plan_stub
 from beskar_codegen.read.surfacing import read_surface
 from beskar_codegen.read.texts import decoded
+from beskar_codegen.version import VERSION
 
 PARALLEL_FROM: Final = 40
 """Modules to be read from which on several processes do it."""
@@ -38,7 +39,6 @@ class StubTask:
     data: bytes
     handlers: tuple[GeneratedJobHandlerModel, ...]
     settings: PlanSettings
-    version: str
 
     @property
     def key(self) -> str:
@@ -48,7 +48,7 @@ class StubTask:
 
 
 def stub_files(
-    root: Path, model: ProjectModel, settings: PlanSettings, version: str, kept: object
+    root: Path, model: ProjectModel, settings: PlanSettings, kept: object
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """The stubs by path, and what to keep so that those of unchanged modules need not be made again.
 
@@ -58,7 +58,7 @@ def stub_files(
     known = kept if isinstance(kept, dict) else {}
     keep: dict[str, Any] = {}
     tasks: list[tuple[str, StubTask]] = []
-    for task in _tasks(root, model, settings, version):
+    for task in _tasks(root, model, settings):
         key = task.key
         entry = known.get(task.path)
         if isinstance(entry, list) and len(entry) == 3 and entry[0] == key:
@@ -70,14 +70,14 @@ def stub_files(
     return {entry[1]: entry[2] for _, entry in sorted(keep.items())}, dict(sorted(keep.items()))
 
 
-def _tasks(root: Path, model: ProjectModel, settings: PlanSettings, version: str) -> Iterable[StubTask]:
+def _tasks(root: Path, model: ProjectModel, settings: PlanSettings) -> Iterable[StubTask]:
     by_path: dict[str, list[GeneratedJobHandlerModel]] = defaultdict(list)
     for handler in model.handlers:
         by_path[handler.place.path].append(handler)
     for path, handlers in sorted(by_path.items()):
         is_package = path.endswith("__init__.py")
         data = (root / path).read_bytes()
-        yield StubTask(path, handlers[0].module, is_package, data, tuple(handlers), settings, version)
+        yield StubTask(path, handlers[0].module, is_package, data, tuple(handlers), settings)
 
 
 def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
@@ -95,4 +95,4 @@ def make_stub(task: StubTask) -> tuple[str, str]:
     """The path and the text of one stub."""
     surface = read_surface(decoded(task.path, task.data).text, task.module, is_package=task.is_package)
     plan = plan_stub(surface, ProjectModel(handlers=task.handlers), task.settings)
-    return plan.path, emit_stub(plan, version=task.version)
+    return plan.path, emit_stub(plan, version=VERSION)

@@ -17,10 +17,14 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command with the arguments of this process; does not return."""
-    from beskar_codegen.cli.app import app  # noqa: PLC0415  # the package is to stay free of typer
+    from beskar_codegen.cli.app import run  # noqa: PLC0415  # the package itself loads nothing
 
     try:
-        app(prog_name="beskar-codegen")
+        status = run(sys.argv[1:])
+        sys.stdout.flush()
+        sys.exit(status)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except BrokenPipeError:
         # The reader of our output has gone, as 'head' does. What is still buffered must not fail once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

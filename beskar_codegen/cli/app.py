@@ -1,172 +1,149 @@
-"""The ``beskar-codegen`` application: its commands and their options. What they do stands in the modules beside."""
+"""The ``beskar-codegen`` application: its commands and their options. What they do stands in the modules beside.
+
+It parses with argparse, unlike ``beskar``: typer loads a validation library for each command, which takes as long as
+everything that a check without changes may take, and this command runs at each commit.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import argparse
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Final
 
-import typer
-
-from beskar_codegen.cli import rules
-
-app = typer.Typer(
-    name="beskar-codegen",
-    help="Checks the handler classes of Beskar Jobs, and writes typed descriptors, stubs and the contract for them.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # help as plain text: rich alone takes longer to load than everything else
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
+_FORMATS: Final = ("text", "github", "json", "sarif")
+_MODES: Final = ("import", "standalone")
+_EXIT_CODES: Final = "exit codes: 0 fine; 1 stale or breaking; 2 diagnostics, or wrong use"
 
 
-class Format(StrEnum):
-    """How diagnostics are written."""
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; the answer is the exit code.
 
-    TEXT = "text"
-    GITHUB = "github"
-    JSON = "json"
-    SARIF = "sarif"
-
-
-class ModeName(StrEnum):
-    """Where descriptors have their types from."""
-
-    IMPORT = "import"
-    STANDALONE = "standalone"
-
-
-Root = Annotated[
-    Path | None, typer.Option("--root", help="The project's folder. [default: the nearest with a pyproject.toml]")
-]
-Source = Annotated[list[str] | None, typer.Option("--source", help="A folder or file with handlers; repeatable.")]
-Descriptors = Annotated[str | None, typer.Option("--descriptors", help="Path of the module with the descriptors.")]
-Stubs = Annotated[str | None, typer.Option("--stubs", help="Folder of the stubs; '' for none.")]
-ContractPath = Annotated[str | None, typer.Option("--contract", help="Path of the contract file.")]
-Mode = Annotated[ModeName | None, typer.Option("--mode", help="Import the types, or write them out.")]
-Form = Annotated[Format, typer.Option("--format", help="How diagnostics are written.")]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write .beskar_cache.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that were edited or are not ours.")]
-Accept = Annotated[
-    list[str] | None, typer.Option("--accept", help="Let a job type break its contract, or go; repeatable.")
-]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Show where an internal error happened.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+    Raises:
+        SystemExit: help was asked for, or the command was used wrongly.
+    """
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    command: Callable[[argparse.Namespace], int] = given.run
+    return command(given)
 
 
-@app.callback(invoke_without_command=True)
-def _common(
-    context: typer.Context,
-    show_version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-) -> None:
-    if show_version:
-        from beskar_codegen.generation import version  # noqa: PLC0415  # slow to load, seldom asked for
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="beskar-codegen",
+        description="Checks the handler classes of Beskar Jobs, and writes typed descriptors, stubs and the contract.",
+        epilog="Settings stand in [tool.beskar.codegen] of pyproject.toml; options override them.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
-        typer.echo(version())
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(2)
+    def add(name: str, help_text: str, command: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.", epilog=_EXIT_CODES
+        )
+        added.set_defaults(run=command)
+        added.add_argument("--verbose", action="store_true", help="show where an internal error happened")
+        return added
+
+    generate = add("generate", "write descriptors, stubs and the contract", _generate)
+    check = add("check", "see whether all that is generated is fresh; write nothing, show a diff", _check)
+    for each in (generate, check):
+        _add_settings(each)
+        _add_accept(each)
+        _add_no_cache(each)
+    generate.add_argument("--force", action="store_true", help="overwrite files that were edited or are not ours")
+    watch = add("watch", "generate, and again whenever something changes", _watch)
+    _add_settings(watch)
+    watch.add_argument("--interval", type=_interval, default=0.5, help="seconds between two looks (default: 0.5)")
+    listing = add("list", "list the job types, with queues, handlers and types", _list)
+    _add_settings(listing)
+    _add_no_cache(listing)
+    listing.add_argument("--json", action="store_true", help="write JSON")
+    explain = add("explain", "tell what a rule asks for, why, and how to keep it", _explain)
+    explain.add_argument("code", metavar="CODE", help="the code of a rule, as in JOBGEN004")
+    explain.add_argument("--json", action="store_true", help="write JSON")
+    add("rules", "list all rules", _rules).add_argument("--json", action="store_true", help="write JSON")
+    return parser
 
 
-@app.command()
-def generate(
-    *,
-    root: Root = None,
-    source: Source = None,
-    descriptors: Descriptors = None,
-    stubs: Stubs = None,
-    contract: ContractPath = None,
-    mode: Mode = None,
-    form: Form = Format.TEXT,
-    force: Force = False,
-    accept: Accept = None,
-    no_cache: NoCache = False,
-    verbose: Verbose = False,
-) -> None:
-    """Write descriptors, stubs and the contract. 0: done; 1: the contract is broken, and kept; 2: diagnostics."""
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--root", type=Path, metavar="FOLDER", help="the project (default: the nearest folder with a pyproject.toml)")
+    add("--source", action="append", metavar="PATH", help="a folder or file with handlers; repeatable")
+    add("--descriptors", metavar="PATH", help="the module with the descriptors")
+    add("--stubs", metavar="FOLDER", help="where the stubs go; '' for none")
+    add("--contract", metavar="PATH", help="the contract file")
+    add("--mode", choices=_MODES, help="import the types, or write them out")
+    add("--format", choices=_FORMATS, default="text", help="how diagnostics are written (default: text)")
+
+
+def _add_accept(parser: argparse.ArgumentParser) -> None:
+    text = "let this job type break its contract, or go; repeatable"
+    parser.add_argument("--accept", action="append", default=[], metavar="JOB_TYPE", help=text)
+
+
+def _add_no_cache(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write .beskar_cache")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from beskar_codegen.version import VERSION  # noqa: PLC0415
+
+        sys.stdout.write(f"{VERSION}\n")
+        parser.exit()
+
+
+def _interval(text: str) -> float:
+    seconds = float(text)
+    if not 0.05 <= seconds <= 60:
+        raise argparse.ArgumentTypeError("is a number of seconds from 0.05 to 60")
+    return seconds
+
+
+def _generate(given: argparse.Namespace) -> int:
     from beskar_codegen.cli import commands  # noqa: PLC0415  # what --help does not need
 
-    flags = _flags(source, descriptors, stubs, contract, mode)
-    run = commands.Run(root, flags, form.value, use_cache=not no_cache)
-    raise typer.Exit(commands.generate(run, is_forced=force, accepted=tuple(accept or ())))
+    run = commands.Run(given.root, _flags(given), given.format, use_cache=not given.no_cache)
+    return commands.generate(run, is_forced=given.force, accepted=tuple(given.accept))
 
 
-@app.command()
-def check(
-    *,
-    root: Root = None,
-    source: Source = None,
-    descriptors: Descriptors = None,
-    stubs: Stubs = None,
-    contract: ContractPath = None,
-    mode: Mode = None,
-    form: Form = Format.TEXT,
-    accept: Accept = None,
-    no_cache: NoCache = False,
-    verbose: Verbose = False,
-) -> None:
-    """Write nothing. 0: all is fresh; 1: generated files are stale or the contract is broken; 2: diagnostics."""
+def _check(given: argparse.Namespace) -> int:
     from beskar_codegen.cli import commands  # noqa: PLC0415  # what --help does not need
 
-    flags = _flags(source, descriptors, stubs, contract, mode)
-    run = commands.Run(root, flags, form.value, use_cache=not no_cache)
-    raise typer.Exit(commands.check(run, accepted=tuple(accept or ())))
+    run = commands.Run(given.root, _flags(given), given.format, use_cache=not given.no_cache)
+    return commands.check(run, accepted=tuple(given.accept))
 
 
-@app.command()
-def watch(
-    *,
-    root: Root = None,
-    source: Source = None,
-    descriptors: Descriptors = None,
-    stubs: Stubs = None,
-    contract: ContractPath = None,
-    mode: Mode = None,
-    form: Form = Format.TEXT,
-    interval: Annotated[float, typer.Option(help="Seconds between two looks.", min=0.05, max=60)] = 0.5,
-    verbose: Verbose = False,
-) -> None:
-    """Generate, and again whenever a source or the settings change, until interrupted."""
+def _watch(given: argparse.Namespace) -> int:
     from beskar_codegen.cli.watch import watch_project  # noqa: PLC0415  # what --help does not need
 
-    raise typer.Exit(watch_project(root, _flags(source, descriptors, stubs, contract, mode), form.value, interval))
+    return watch_project(given.root, _flags(given), given.format, given.interval)
 
 
-@app.command("list")
-def list_jobs(
-    *,
-    root: Root = None,
-    source: Source = None,
-    as_json: AsJson = False,
-    form: Form = Format.TEXT,
-    no_cache: NoCache = False,
-    verbose: Verbose = False,
-) -> None:
-    """List the job types with their queues, handlers and types. 2: there are diagnostics."""
+def _list(given: argparse.Namespace) -> int:
     from beskar_codegen.cli import commands  # noqa: PLC0415  # what --help does not need
 
-    run = commands.Run(root, _flags(source, None, None, None, None), form.value, use_cache=not no_cache)
-    raise typer.Exit(commands.list_jobs(run, as_json=as_json))
+    run = commands.Run(given.root, _flags(given), given.format, use_cache=not given.no_cache)
+    return commands.list_jobs(run, as_json=given.json)
 
 
-app.command()(rules.explain)
-app.command("rules")(rules.list_rules)
+def _explain(given: argparse.Namespace) -> int:
+    from beskar_codegen.cli import rules  # noqa: PLC0415  # what --help does not need
+
+    return rules.explain(given.code, as_json=given.json)
 
 
-def _flags(
-    source: list[str] | None,
-    descriptors: str | None,
-    stubs: str | None,
-    contract: str | None,
-    mode: ModeName | None,
-) -> dict[str, Any]:
+def _rules(given: argparse.Namespace) -> int:
+    from beskar_codegen.cli import rules  # noqa: PLC0415  # what --help does not need
+
+    return rules.list_rules(as_json=given.json)
+
+
+def _flags(given: argparse.Namespace) -> dict[str, Any]:
     """The settings that were given as options, by key."""
-    return {
-        "source": source or None,
-        "descriptors": descriptors,
-        "stubs": stubs,
-        "contract": contract,
-        "mode": None if mode is None else mode.value,
-    }
+    return {key: getattr(given, key) for key in ("source", "descriptors", "stubs", "contract", "mode")}

@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import typer
 
+from beskar_codegen import promises
 from beskar_codegen.breaches import breach
-from beskar_codegen.contract import promises
 from beskar_codegen.files import ChangeKind, FileChange, FilePlan, apply, plan_files
 from beskar_codegen.generation import generate as generate_all
-from beskar_codegen.generation import version
 from beskar_codegen.model import Diagnostic, Place
 from beskar_codegen.outcome import Generation
 from beskar_codegen.report import ReportFormat, report
 from beskar_codegen.settings import Settings, SettingsError, load
+from beskar_codegen.version import VERSION
 from beskar_jobs.handlers import rules
 
 FRESH: Final = 0
@@ -86,7 +85,7 @@ def check(run: Run, *, accepted: Collection[str] = ()) -> int:
     ]
     diff = "".join(change.diff() for change in plan.changes)
     if diff:
-        typer.echo(diff, nl=False, err=run.form != "text")
+        (sys.stdout if run.form == "text" else sys.stderr).write(diff)
     _tell(run, settings.root, [*plan.problems, *verdict.breaks, *stale])
     if plan.problems:
         return WRONG
@@ -100,12 +99,13 @@ def list_jobs(run: Run, *, as_json: bool = False) -> int:
         return WRONG
     outcome = generate_all(settings, use_cache=run.use_cache)
     if outcome.diagnostics:
-        typer.echo(_report(run, settings.root, outcome.diagnostics), nl=False, err=True)
+        sys.stderr.write(_report(run, settings.root, outcome.diagnostics))
     if as_json:
-        typer.echo(json.dumps([attrs.asdict(row) for row in outcome.jobs], indent=2, ensure_ascii=False))
+        rows = [attrs.asdict(row) for row in outcome.jobs]
+        sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     else:
-        rows = [(j.job_type, j.queue, str(j.version), j.handler, j.arguments, j.result) for j in outcome.jobs]
-        typer.echo(_table([("job type", "queue", "version", "handler", "arguments", "result"), *rows]), nl=False)
+        cells = [(j.job_type, j.queue, str(j.version), j.handler, j.arguments, j.result) for j in outcome.jobs]
+        sys.stdout.write(_table([("job type", "queue", "version", "handler", "arguments", "result"), *cells]))
     return WRONG if outcome.diagnostics else FRESH
 
 
@@ -133,16 +133,16 @@ def _plan(settings: Settings, outcome: Generation, *, keep_contract: bool, is_fo
 
 
 def _tell(run: Run, root: Path, diagnostics: Iterable[Diagnostic]) -> None:
-    typer.echo(_report(run, root, diagnostics), nl=False)
+    sys.stdout.write(_report(run, root, diagnostics))
 
 
 def _report(run: Run, root: Path, diagnostics: Iterable[Diagnostic]) -> str:
     is_coloured = run.form == "text" and sys.stdout.isatty()
-    return report(diagnostics, run.form, root=root, version=version(), is_coloured=is_coloured)
+    return report(diagnostics, run.form, root=root, version=VERSION, is_coloured=is_coloured)
 
 
 def _say(text: str) -> None:
-    typer.echo(text, err=True)
+    sys.stderr.write(f"{text}\n")
 
 
 def _summary(changes: Iterable[FileChange], outcome: Generation) -> str:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+import sys
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beskar_jobs.handlers.rules import Rule
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
-
-def explain(
-    code: Annotated[str, typer.Argument(help="The code of a rule, as in JOBGEN004.")],
-    as_json: AsJson = False,
-) -> None:
-    """Tell what a rule asks for, why, and how to keep it."""
+def explain(code: str, *, as_json: bool = False) -> int:
+    """Tell what a rule asks for, why, and how to keep it; the answer is the exit code."""
     from beskar_jobs.handlers.rules import RULES  # noqa: PLC0415  # loaded when it is asked for
 
     rule = RULES.get(code.strip().upper())
     if rule is None:
-        typer.echo(f"error: no rule has the code {code!r}; 'beskar-codegen rules' lists them all", err=True)
-        raise typer.Exit(2)
+        sys.stderr.write(f"error: no rule has the code {code!r}; 'beskar-codegen rules' lists them all\n")
+        return 2
     if as_json:
-        typer.echo(json.dumps(_plain(rule), indent=2, ensure_ascii=False))
-        return
+        sys.stdout.write(json.dumps(_plain(rule), indent=2, ensure_ascii=False) + "\n")
+        return 0
     from rich.console import Console  # noqa: PLC0415  # slow to load
     from rich.padding import Padding  # noqa: PLC0415
     from rich.syntax import Syntax  # noqa: PLC0415
@@ -43,15 +37,17 @@ def explain(
         console.print(Text(title))
         console.print()
         console.print(Padding(Syntax(code_text, "python", background_color="default"), (0, 0, 0, 4)))
+    return 0
 
 
-def list_rules(as_json: AsJson = False) -> None:
-    """List all rules."""
+def list_rules(*, as_json: bool = False) -> int:
+    """List all rules; the answer is the exit code."""
     from beskar_jobs.handlers.rules import RULES  # noqa: PLC0415  # loaded when it is asked for
 
     if as_json:
-        typer.echo(json.dumps([_plain(rule) for rule in RULES.values()], indent=2, ensure_ascii=False))
-        return
+        every = [_plain(rule) for rule in RULES.values()]
+        sys.stdout.write(json.dumps(every, indent=2, ensure_ascii=False) + "\n")
+        return 0
     from rich.console import Console  # noqa: PLC0415  # slow to load
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -60,6 +56,7 @@ def list_rules(as_json: AsJson = False) -> None:
     for rule in RULES.values():
         table.add_row(rule.code, Text(rule.rule))
     Console(highlight=False).print(table)
+    return 0
 
 
 def _plain(rule: Rule) -> dict[str, Any]:

@@ -8,13 +8,12 @@ with its cache. A first interrupt or a SIGTERM ends it, with exit code 0: that i
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
-
-import typer
 
 from beskar_codegen.cli import commands
 from beskar_codegen.read.discovery import source_files
@@ -35,7 +34,7 @@ def watch_project(root: Path | None, flags: Mapping[str, Any], form: ReportForma
         signal.signal(each, end)
     run = commands.Run(root, flags, form)
     base = (root or find_root(Path.cwd())).resolve()
-    typer.echo(f"watching {base}; interrupt to end", err=True)
+    print(f"watching {base}; interrupt to end", file=sys.stderr)  # noqa: T201  # for people
     seen: _Marks | None = None
     while not stop.is_set():
         now = _marks(base, flags)

@@ -1,4 +1,4 @@
-"""Holds what the sources promise now against the contract file on the disk."""
+"""Holds what the sources promise now against the contract file on the disk. Equal bytes need no comparison."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Collection
 import attrs
 
 from beskar_codegen.breaches import breach
-from beskar_codegen.contract.changes import compare
-from beskar_codegen.contract.lock import line_of, load
 from beskar_codegen.model import Diagnostic, Place
 from beskar_codegen.outcome import Generation
 from beskar_codegen.settings import Settings
@@ -37,6 +35,8 @@ def judge(
         return Verdict(problem=breach(rules.JOBGEN050, Place(path), problem=problem))
     if text == outcome.contract:
         return Verdict()
+    from beskar_codegen.contract import compare, line_of, load  # noqa: PLC0415  # most runs end before
+
     old = load(path, text)
     if isinstance(old, Diagnostic):
         return Verdict() if is_forced else Verdict(problem=old)
