@@ -14,6 +14,7 @@ from beskar_jobs import (
     JobClient,
     JobHandle,
     JobHandlerWithResult,
+    JobRequest,
     JobScheduler,
     JobStatus,
     JobStatusUpdate,
@@ -34,9 +35,7 @@ PATIENCE: Final = 20.0
 T = TypeVar("T")
 
 
-def play(
-    handler: type[JobHandlerWithResult[Scene, Any]], name: str = ""
-) -> Any:  # a typed request; the tests of typing are elsewhere
+def play(handler: type[JobHandlerWithResult[Scene, Any]], name: str = "") -> JobRequest[Scene, Any]:
     """A request for one of the handlers that play."""
     return handler.request(Scene(name))
 
@@ -180,7 +179,7 @@ class Cluster:
         return await eventually(lambda: self.client.get(job_id), holds)
 
     async def works(self) -> None:
-        """A job sent now is done by a worker that plays the plain roles."""
+        """A job sent now is done, where a worker has the ``SquareHandler``."""
         handle = await self.client.enqueue(RawRequest("e2e.square", {"n": 6}, queue="math"))
         assert await handle.result(PATIENCE) == {"value": 36}
 
