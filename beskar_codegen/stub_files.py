@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ import attrs
 from beskar_codegen.cache import digest
 from beskar_codegen.emit import emit_stub
 from beskar_codegen.model import GeneratedJobHandlerModel, ProjectModel
-from beskar_codegen.plan import PlanSettings, plan_stub
+from beskar_codegen.plan import PlanSettings, plan_stub, stub_modules
 from beskar_codegen.read.surfacing import read_surface
 from beskar_codegen.read.texts import decoded
 from beskar_codegen.version import VERSION
@@ -74,10 +74,22 @@ def _tasks(root: Path, model: ProjectModel, settings: PlanSettings) -> Iterable[
     by_path: dict[str, list[GeneratedJobHandlerModel]] = defaultdict(list)
     for handler in model.handlers:
         by_path[handler.place.path].append(handler)
-    for path, handlers in sorted(by_path.items()):
+    modules = {handlers[0].module: path for path, handlers in by_path.items()}
+    for module in stub_modules(modules):
+        path = modules.get(module) or _package_path(module, modules)
+        if not (root / path).is_file():
+            continue  # a package without a file of its own
         is_package = path.endswith("__init__.py")
-        data = (root / path).read_bytes()
-        yield StubTask(path, handlers[0].module, is_package, data, tuple(handlers), settings)
+        yield StubTask(path, module, is_package, (root / path).read_bytes(), tuple(by_path.get(path, ())), settings)
+
+
+def _package_path(package: str, modules: Mapping[str, str]) -> str:
+    """Where the package around one of *modules* has its file."""
+    module, path = next((module, path) for module, path in sorted(modules.items()) if module.startswith(package + "."))
+    folder = path.removesuffix("/__init__.py") if path.endswith("/__init__.py") else path.rpartition("/")[0]
+    depth = module.count(".") - package.count(".") - (0 if path.endswith("/__init__.py") else 1)
+    parts = folder.split("/")
+    return "/".join([*parts[: len(parts) - depth], "__init__.py"])
 
 
 def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
