@@ -35,6 +35,11 @@ class CommitHop:
         self._task: asyncio.Task[None] | None = None
         self.storage_problem: str = ""
 
+    @property
+    def busy(self) -> bool:
+        """A commit is under way."""
+        return self._task is not None
+
     def wake(self) -> None:
         """Commit what is pending; nothing to do if a commit is under way, which will see it."""
         if self._task is None:
@@ -57,6 +62,7 @@ class CommitHop:
             raise
         finally:
             self._task = None
+        self._after_commit()
 
     async def _commit(self, batch: Batch) -> CommitOutcome:
         commit, delay = batch.commit(), _FIRST_DELAY

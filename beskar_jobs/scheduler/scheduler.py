@@ -99,7 +99,7 @@ class JobScheduler:
             self.scheduler_id, self._connection.topics, lambda: dice.uniform(-1.0, 1.0), default_retry
         )
         self._commits = CommitHop(self._session, self._storage, self._clock, logger, self._step)
-        self._statuses = StatusHop(self._session.outbox, self._connection, status_retention)
+        self._statuses = StatusHop(self._session.outbox, self._connection, status_retention, self._step_soon)
         self._tasks: set[asyncio.Task[None]] = set()
         self._step_scheduled = False
         self._timer: Timer | None = None
@@ -278,7 +278,7 @@ class JobScheduler:
             self._spawn(self._read(read))
         self._connection.send([self._outbound(send) for send in self._session.outbox.take()])
         self._commits.wake()
-        self._statuses.wake()
+        self._statuses.wake(busy=self._commits.busy)
         self._set_timer()
 
     def _outbound(self, send: Send) -> OutboundMessage:

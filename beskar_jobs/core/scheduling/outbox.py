@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Final, TypeVar
 
 import attrs
@@ -52,6 +53,10 @@ class _Control:
         )
 
 
+_State = tuple[Job, Progress, WaitingFor | None]
+"""What a status item is made of - when it is sent, since under load most are overtaken before."""
+
+
 class Outbox:
     """Messages to send. Statuses wait apart, latest state wins: under load a job's steps are told as one."""
 
@@ -61,8 +66,8 @@ class Outbox:
         self._sends: list[Send] = []
         self._claims: defaultdict[tuple[WorkerRef, str], list[Claim]] = defaultdict(list)
         self._controls: defaultdict[WorkerRef, _Control] = defaultdict(_Control)
-        self._statuses: dict[JobId, StatusItem] = {}
-        self._updates: defaultdict[str, dict[JobId, StatusItem]] = defaultdict(dict)
+        self._statuses: dict[JobId, _State] = {}
+        self._updates: defaultdict[str, dict[JobId, _State]] = defaultdict(dict)
         self._watchers: dict[JobId, tuple[str, ...]] = {}
         self._claim_requests = 0
 
@@ -104,16 +109,16 @@ class Outbox:
 
     def status(self, job: Job, progress: Progress, waiting_for: WaitingFor | None = None) -> None:
         """Tell the world, and the job's watchers, how it stands."""
-        item = status_item(job, progress, waiting_for)
-        self._statuses[job.id] = item
-        for client_id in self._watchers.get(job.id, ()):
-            self._updates[client_id][job.id] = item
+        job_id = job.id
+        state = self._statuses[job_id] = (job, progress, waiting_for)
+        for client_id in self._watchers.get(job_id, ()):
+            self._updates[client_id][job_id] = state
         if job.status.is_terminal:
-            self._watchers.pop(job.id, None)
+            self._watchers.pop(job_id, None)
 
     def tell(self, client_id: str, job: Job, progress: Progress, waiting_for: WaitingFor | None = None) -> None:
         """Tell one client how a job stands."""
-        self._updates[client_id][job.id] = status_item(job, progress, waiting_for)
+        self._updates[client_id][job.id] = (job, progress, waiting_for)
 
     def take(self) -> list[Send]:
         """All there is to send, but for the statuses."""
@@ -136,7 +141,8 @@ class Outbox:
         self._claims.clear()
         for client_id, updates in self._updates.items():
             topic = self._topics.client_updates(client_id)
-            parts = _parts(list(updates.values()), _status_size, UPDATES_PER_MESSAGE)
+            items = [status_item(*state) for state in updates.values()]
+            parts = _parts(items, _status_size, UPDATES_PER_MESSAGE)
             sends.extend(Send(topic, UpdatesMessage(jobs=part)) for part in parts)
         self._updates.clear()
         return sends
@@ -144,15 +150,17 @@ class Outbox:
     def take_statuses(self, limit: int) -> list[StatusItem]:
         """The statuses that have waited longest, *limit* at most."""
         if len(self._statuses) <= limit:
-            items = list(self._statuses.values())
+            states = list(self._statuses.values())
             self._statuses.clear()
-            return items
-        ids = [job_id for job_id, _ in zip(self._statuses, range(limit), strict=False)]
-        return [self._statuses.pop(job_id) for job_id in ids]
+        else:
+            ids = list(islice(self._statuses, limit))
+            states = [self._statuses.pop(job_id) for job_id in ids]
+        return [status_item(*state) for state in states]
 
     @property
-    def has_statuses(self) -> bool:
-        return bool(self._statuses)
+    def statuses(self) -> int:
+        """How many jobs' statuses wait."""
+        return len(self._statuses)
 
 
 def _claim_size(claim: Claim) -> int:
