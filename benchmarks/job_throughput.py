@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import paho.mqtt.client as paho
 from rich.console import Console
 from rich.table import Table
 
@@ -44,6 +45,32 @@ def cpu_seconds(pid: int) -> float:
     return sum(int(field) for field in fields[11:15]) / TICKS
 
 
+class BrokerCounters:
+    """Mosquitto's own count of messages and bytes (``$SYS``, published every second)."""
+
+    NAMES = ("messages/received", "messages/sent", "bytes/received", "bytes/sent")
+
+    def __init__(self, port: int) -> None:
+        self._values = dict.fromkeys(self.NAMES, 0)
+        self._client = paho.Client(paho.CallbackAPIVersion.VERSION2)
+        self._client.on_message = self._on_message
+        self._client.connect("127.0.0.1", port)
+        self._client.subscribe("$SYS/broker/#")
+        self._client.loop_start()
+
+    def _on_message(self, _client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
+        name = message.topic.removeprefix("$SYS/broker/")
+        if name in self._values:
+            self._values[name] = int(message.payload)
+
+    def read(self) -> dict[str, int]:
+        time.sleep(2.5)  # two of Mosquitto's intervals: what happened before is counted by then
+        return dict(self._values)
+
+    def close(self) -> None:
+        self._client.loop_stop()
+
+
 class Meter:
     """CPU of several processes over the measured stretch."""
 
@@ -54,9 +81,7 @@ class Meter:
 
     def stop(self, jobs: int) -> dict[str, Any]:
         seconds = time.perf_counter() - self._started
-        cpu = {
-            name: round((cpu_seconds(pid) - self._before[name]) / jobs * 1e6) for name, pid in self._pids.items()
-        }
+        cpu = {name: round((cpu_seconds(pid) - self._before[name]) / jobs * 1e6) for name, pid in self._pids.items()}
         return {"jobs_per_second": round(jobs / seconds), "cpu_us_per_job": cpu, "cpu_us_total": sum(cpu.values())}
 
 
@@ -91,11 +116,16 @@ async def beskar_rounds(url: str, pids: dict[str, int], jobs: int, rounds: int) 
     figures = []
     async with JobClient(url, request_timeout=60) as client:
         await run_beskar(client, jobs // 10)  # warm up
+        counters = BrokerCounters(int(url.rpartition(":")[2]))
+        before = await asyncio.to_thread(counters.read)
         for _ in range(rounds):
             meter = Meter(pids | {"client": os.getpid()})
             await run_beskar(client, jobs)
             figures.append(meter.stop(jobs))
-    return figures
+        after = await asyncio.to_thread(counters.read)
+        counters.close()
+    traffic = {name: round((after[name] - before[name]) / jobs / rounds, 2) for name in counters.NAMES}
+    return [figure | {"broker_per_job": traffic} for figure in figures]
 
 
 async def run_beskar(client: JobClient, jobs: int) -> None:
@@ -106,8 +136,7 @@ async def run_beskar(client: JobClient, jobs: int) -> None:
 
 def beskar(jobs: int, rounds: int, concurrency: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        broker = MosquittoServer()
-        broker.start()
+        broker = MosquittoServer(settings=("sys_interval 1", "max_inflight_messages 1000"))
         script = str(HERE / "_noop.py")
         try:
             with (
@@ -141,7 +170,7 @@ def dramatiq(jobs: int, rounds: int) -> list[dict[str, Any]]:
             BENCH_REDIS_URL=url,
         ) as worker,
     ):
-        from _dramatiq_noop import noop
+        from _dramatiq_noop import noop  # noqa: PLC0415  # it connects to the server that was just started
 
         def run(count: int) -> None:
             messages = [noop.send(number) for number in range(count)]
@@ -194,6 +223,9 @@ def main() -> None:
             table.add_row(name, f"{figure['jobs_per_second']:,}", str(figure["cpu_us_total"]), parts)
     console = Console()
     console.print(table)
+    if "beskar" in results:
+        traffic = ", ".join(f"{name} {count}" for name, count in results["beskar"]["broker_per_job"].items())
+        console.print(f"broker, per job: {traffic}")
     if "ratio" in results:
         console.print(f"beskar / dramatiq = {results['ratio']}")
 
