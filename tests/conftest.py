@@ -10,6 +10,12 @@ import pytest
 from beskar_jobs.testing.services import EmbeddedServer, MosquittoServer
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite-golden", action="store_true", help="write what the cases of the code generator expect anew"
+    )
+
+
 @pytest.fixture(scope="session")
 def mosquitto() -> Iterator[MosquittoServer]:
     """One for the session. A test that bounces its broker starts a :class:`MosquittoServer` of its own."""

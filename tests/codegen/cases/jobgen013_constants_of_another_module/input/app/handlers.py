@@ -1,0 +1,8 @@
+from app import names
+from app.types import MailArgs, MailResult
+from beskar_jobs import JobContext, JobHandler, JobHandlerWithResult, job_handler
+
+
+@job_handler(names.SEND, queue=names.Queues.MAIL)
+class MailJobHandler(JobHandler[MailArgs]):
+    async def execute(self, context: JobContext[MailArgs]) -> None: ...

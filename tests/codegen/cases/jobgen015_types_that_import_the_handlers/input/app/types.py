@@ -1,0 +1,21 @@
+import app.handlers
+
+
+import attrs
+
+
+@attrs.frozen
+class MailArgs:
+    """A mail.
+
+    Attributes:
+        address: whom it goes to.
+    """
+
+    address: str
+    subject: str = "Hello"
+
+
+@attrs.frozen
+class MailResult:
+    message_id: str

@@ -1,0 +1,4 @@
+import attrs
+
+MailArgs = attrs.make_class("MailArgs", ["address"])
+MailResult = str

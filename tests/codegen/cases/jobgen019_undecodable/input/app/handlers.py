@@ -1,0 +1,2 @@
+# ÿþ
+from beskar_jobs import job_handler

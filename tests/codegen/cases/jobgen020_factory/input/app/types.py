@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class MailArgs:
+    """A mail.
+
+    Attributes:
+        address: whom it goes to.
+    """
+
+    address: str
+    cc: list[str] = attrs.field(factory=list)
+    headers: dict[str, str] = attrs.Factory(dict)
+
+
+@attrs.frozen
+class MailResult:
+    message_id: str

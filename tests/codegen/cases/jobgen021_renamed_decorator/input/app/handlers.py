@@ -1,0 +1,10 @@
+from app.types import MailArgs, MailResult
+from beskar_jobs import JobContext, JobHandler, JobHandlerWithResult, job_handler
+
+
+task = job_handler
+
+
+@task("mail.send")
+class MailJobHandler(JobHandler[MailArgs]):
+    async def execute(self, context: JobContext[MailArgs]) -> None: ...

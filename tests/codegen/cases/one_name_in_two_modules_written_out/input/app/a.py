@@ -1,0 +1,6 @@
+import attrs
+
+
+@attrs.frozen
+class Moved:
+    x: int
