@@ -20,6 +20,7 @@ from beskar_codegen.cache import digest
 from beskar_codegen.emit import emit_stub
 from beskar_codegen.model import GeneratedJobHandlerModel, ProjectModel
 from beskar_codegen.plan import PlanSettings, plan_stub, stub_modules
+from beskar_codegen.read.bodies import without_bodies
 from beskar_codegen.read.surfacing import read_surface
 from beskar_codegen.read.texts import decoded
 from beskar_codegen.version import VERSION
@@ -105,6 +106,7 @@ def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
 
 def make_stub(task: StubTask) -> tuple[str, str]:
     """The path and the text of one stub."""
-    surface = read_surface(decoded(task.path, task.data).text, task.module, is_package=task.is_package)
+    text = without_bodies(decoded(task.path, task.data).text)
+    surface = read_surface(text, task.module, is_package=task.is_package)
     plan = plan_stub(surface, ProjectModel(handlers=task.handlers), task.settings)
     return plan.path, emit_stub(plan, version=VERSION)

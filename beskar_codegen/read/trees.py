@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+from libcst.metadata import CodeRange, PositionProvider
 
 from beskar_codegen.model import Place
 from beskar_codegen.read.outline import Chunk
@@ -21,8 +23,7 @@ class Tree:
     def place(self, node: cst.CSTNode) -> Place:
         """Where *node* of this tree stands in the file."""
         if self._positions is None:
-            wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-            self._positions = dict(wrapper.resolve(PositionProvider))
+            self._positions = _positions(self.module)
         span = self._positions[node]
         shift = self._shift
         return Place(
@@ -36,6 +37,13 @@ class Tree:
     def code(self, node: cst.CSTNode) -> str:
         """*node* as written."""
         return self.module.code_for_node(node)
+
+
+def _positions(module: cst.Module) -> dict[cst.CSTNode, CodeRange]:
+    """The ranges of all nodes. MetadataWrapper would walk the tree once more, for visitors that nobody has."""
+    provider = PositionProvider()
+    provider._gen_impl(module)
+    return cast("dict[cst.CSTNode, CodeRange]", provider._computed)
 
 
 def parse_chunk(path: str, chunk: Chunk) -> Tree | None:
