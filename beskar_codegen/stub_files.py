@@ -34,6 +34,7 @@ _CHUNK: Final = 16
 class StubTask:
     """One decorated module whose stub is to be written."""
 
+    root: Path
     path: str
     module: str
     is_package: bool
@@ -81,7 +82,9 @@ def _tasks(root: Path, model: ProjectModel, settings: PlanSettings) -> Iterable[
         if not (root / path).is_file():
             continue  # a package without a file of its own
         is_package = path.endswith("__init__.py")
-        yield StubTask(path, module, is_package, (root / path).read_bytes(), tuple(by_path.get(path, ())), settings)
+        yield StubTask(
+            root, path, module, is_package, (root / path).read_bytes(), tuple(by_path.get(path, ())), settings
+        )
 
 
 def _package_path(package: str, modules: Mapping[str, str]) -> str:
@@ -108,5 +111,12 @@ def make_stub(task: StubTask) -> tuple[str, str]:
     """The path and the text of one stub."""
     text = without_bodies(decoded(task.path, task.data).text)
     surface = read_surface(text, task.module, is_package=task.is_package)
-    plan = plan_stub(surface, ProjectModel(handlers=task.handlers), task.settings)
+    inner = task.module.replace(".", "/") + ("/__init__.py" if task.is_package else ".py")
+    folder = task.root / task.path.removesuffix(inner)
+
+    def is_module(name: str) -> bool:
+        place = folder / name.replace(".", "/")
+        return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+
+    plan = plan_stub(surface, ProjectModel(handlers=task.handlers), task.settings, is_module=is_module)
     return plan.path, emit_stub(plan, version=VERSION)

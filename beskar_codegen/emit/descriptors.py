@@ -54,13 +54,18 @@ def docstring(text: str, *, indent: int, limit: int) -> list[str]:
             break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
+    if lines[0].startswith('"'):
+        lines[0] = f" {lines[0]}"
     if len(lines) == 1:
         last = lines[0]
         last = last[:-1] + '\\"' if last.endswith('"') else last
         line = f'{pad}"""{last}"""'
         if len(line) <= limit:
             return [line]
-        lines = textwrap.wrap(lines[0], limit - indent - 3, break_long_words=False, break_on_hyphens=False)
+        # Room for both quotes, so that what cannot stand on one line with them stands on two without.
+        lines = textwrap.wrap(lines[0], limit - indent - 6, break_long_words=False, break_on_hyphens=False)
+        if len(lines) == 1:
+            return [line]
     elif len(lines[0]) + indent + 3 > limit:
         first, *rest = textwrap.wrap(lines[0], limit - indent - 3, break_long_words=False, break_on_hyphens=False)
         lines = [first, *rest, *lines[1:]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from beskar_codegen.emit.header import digest, with_header
 from beskar_codegen.emit.layout import flat, laid_out
@@ -52,7 +52,7 @@ def emit_stub(plan: StubPlan, *, version: str) -> str:
     names, body = with_names(surface.module, defined | bound, plan.first_party, write)
     imports = names.import_lines(plan.line_length)
     lines = [*imports, *([""] if imports and body else []), *body]
-    source_digest = digest(repr((surface, plan.additions, plan.abstract)))
+    source_digest = digest(repr((surface, plan.additions, plan.abstract, plan.modules)))
     text = "".join(f"{line}\n" for line in lines)
     return with_header(text, version=version, source_digest=source_digest)
 
@@ -71,6 +71,7 @@ class _Writer:
         self._additions: Mapping[str, HandlerAddition] = {addition.name: addition for addition in plan.additions}
         self._homes = {imported.bound: imported.name for imported in plan.surface.imports}
         self._abstract = frozenset(plan.abstract)
+        self._modules = dict(plan.modules)
         self._names = names
         self._limit = plan.line_length
         self.used: set[str] = set()
@@ -79,12 +80,13 @@ class _Writer:
         """The declarations of a module or class body, *within* being the class's qualified name and a dot."""
         lines: list[str] = []
         before: Item | None = None
+        was_empty = False
         for item in items:
             written = self._item(item, within, indent)
-            if before is not None and (_stands_apart(item) or _stands_apart(before)):
+            if lines and (_stands_apart(item) or _stands_apart(before)) and not (was_empty and _is_empty(written)):
                 lines.append("")
             lines += written
-            before = item
+            before, was_empty = item, _is_empty(written)
         return lines
 
     def _item(self, item: Item, within: str, indent: int) -> list[str]:
@@ -103,13 +105,23 @@ class _Writer:
 
     def _text(self, text: str) -> str:
         """An expression of the source, on one line; the names in it are used."""
-        self.used |= _names_in(text)
-        shown = flat(text)
         if text == TYPE_ALIAS:
             return self._names(*TYPE_ALIAS.split("."))
+        try:
+            tree = ast.parse(f"({text.strip()}\n)", mode="eval")
+        except (SyntaxError, ValueError):
+            self.used |= _names_in(text)
+            return text
+        used = _Used(self._modules, self._names)
+        shown = flat(ast.unparse(used.visit(tree)))
+        self.used |= used.names
         if INCOMPLETE in shown:
             shown = shown.replace(INCOMPLETE, self._names(*INCOMPLETE.split(".")))
         return shown
+
+    def _annotation(self, text: str) -> str:
+        """A type of the source: what stands in quotes there needs none in a stub."""
+        return self._text(_unquoted(text))
 
     # -- functions -----------------------------------------------------------------------------------------------------
 
@@ -117,7 +129,7 @@ class _Writer:
         pad = " " * indent
         lines = self._decorators(item.decorators, indent)
         start = f"{pad}{'async ' if item.is_async else ''}def {item.name}{self._brackets(item.type_parameters)}("
-        end = f") -> {self._text(item.returns)}: ..."
+        end = f") -> {self._annotation(item.returns)}: ..."
         parameters = [self._parameter(parameter) for parameter in item.parameters]
         line = start + ", ".join(lead + text + tail for lead, text, tail in parameters) + end
         if len(line) <= self._limit or not parameters:
@@ -134,7 +146,7 @@ class _Writer:
             return lead, "", f"={self._text(item.default)}" if item.default else ""
         default = f" = {self._text(item.default)}" if item.default else ""
         starred = item.annotation.startswith("*")
-        annotation = "*" + self._text(item.annotation[1:]) if starred else self._text(item.annotation)
+        annotation = "*" + self._annotation(item.annotation[1:]) if starred else self._annotation(item.annotation)
         return f"{lead}: ", annotation, default
 
     def _decorators(self, decorators: Sequence[str], indent: int) -> list[str]:
@@ -190,7 +202,7 @@ class _Writer:
         if equals and keyword.isidentifier():
             return f"{keyword}={self._text(value)}"
         stars = base[: len(base) - len(base.lstrip("*"))]
-        return stars + self._text(base[len(stars) :])
+        return stars + self._annotation(base[len(stars) :])
 
     def _added(self, addition: HandlerAddition, indent: int, own: set[str]) -> list[str]:
         """What the decorator adds; an attribute that the class declares for itself is left to it."""
@@ -217,7 +229,7 @@ class _Writer:
     def _variable(self, item: VariableSurface, indent: int) -> list[str]:
         if not item.annotation:
             return laid_out(self._text(item.value), indent=indent, limit=self._limit, lead=f"{item.name} = ")
-        annotation = self._text(item.annotation)
+        annotation = self._annotation(item.annotation)
         if not item.value:
             return laid_out(annotation, indent=indent, limit=self._limit, lead=f"{item.name}: ")
         lead = f"{item.name}: {annotation} = "
@@ -247,7 +259,12 @@ def _parameter_lines(lead: str, annotation: str, tail: str, indent: int, limit: 
     return laid_out(annotation, indent=indent, limit=limit, lead=lead, tail=tail + ",", in_brackets=True)
 
 
-def _stands_apart(item: Item) -> bool:
+def _is_empty(written: Sequence[str]) -> bool:
+    """Whether it is a class without a body; of two in a row the formatter makes neighbours."""
+    return written[-1].lstrip().startswith("class ") and written[-1].endswith(": ...")
+
+
+def _stands_apart(item: Item | None) -> bool:
     """Whether the formatter wants an empty line around it."""
     return isinstance(item, ClassSurface | ConditionSurface)
 
@@ -258,6 +275,57 @@ def _strings_in(text: str) -> set[str]:
     except (SyntaxError, ValueError):
         return set()
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+class _Used(ast.NodeTransformer):
+    """Notes the names that an expression uses; what it takes from a module of the project is referred to directly."""
+
+    def __init__(self, modules: Mapping[str, str], names: Names) -> None:
+        self._modules = modules
+        self._names = names
+        self.names: set[str] = set()
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        match node:
+            case ast.Attribute(value=ast.Name(id=bound), attr=attr) if bound in self._modules:
+                return ast.parse(self._names(self._modules[bound], attr), mode="eval").body
+            case ast.Name(id=name):
+                self.names.add(name)
+            case ast.Constant(value=str() as text):
+                self.names.update(_WORD.findall(text))
+            case _:
+                pass
+        return self.generic_visit(node)
+
+
+class _Unquoter(ast.NodeTransformer):
+    """Takes the quotes from types; what is in ``Literal[…]``, and metadata of ``Annotated[…]``, are values."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        match node:
+            case ast.Constant(value=str() as text):
+                return ast.parse(f"({text.strip()}\n)", mode="eval").body
+            case ast.Call():
+                return node
+            case ast.Subscript(value=value):
+                name = ast.unparse(value).rpartition(".")[2]
+                if name == "Literal":
+                    return node
+                if name == "Annotated" and isinstance(node.slice, ast.Tuple):
+                    node.slice.elts[0] = cast(ast.expr, self.visit(node.slice.elts[0]))
+                    return node
+            case _:
+                pass
+        return self.generic_visit(node)
+
+
+def _unquoted(text: str) -> str:
+    if "'" not in text and '"' not in text:
+        return text
+    try:
+        return ast.unparse(_Unquoter().visit(ast.parse(f"({text.strip()}\n)", mode="eval")))
+    except (SyntaxError, ValueError):
+        return text
 
 
 def _names_in(text: str) -> set[str]:

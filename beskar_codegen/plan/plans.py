@@ -152,11 +152,15 @@ class StubPlan:
 
     Attributes:
         abstract: classes that stay abstract without saying so themselves, which in a stub is an error.
+        modules: what of the imports are modules of the project, as (name in the surface, module). A stub imports from
+            them and not them, for pyright finds no module by ``from package import module`` once the package itself
+            has a stub.
     """
 
     path: str
     surface: ModuleSurface
     additions: tuple[HandlerAddition, ...] = ()
     abstract: tuple[str, ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
     line_length: int = 88
     first_party: frozenset[str] = frozenset()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from beskar_codegen.model import ProjectModel
 from beskar_codegen.plan.expressions import modernised
@@ -12,8 +12,18 @@ from beskar_codegen.read.surface import ClassSurface, ConditionSurface, Function
 _HANDLER_BASES = {"JobHandler", "JobHandlerWithResult", "HandlerBase"}
 
 
-def plan_stub(surface: ModuleSurface, model: ProjectModel, settings: PlanSettings) -> StubPlan:
-    """The stub of the module that *surface* was read from; *model* tells its handlers."""
+def plan_stub(
+    surface: ModuleSurface,
+    model: ProjectModel,
+    settings: PlanSettings,
+    *,
+    is_module: Callable[[str], bool] = lambda _: False,
+) -> StubPlan:
+    """The stub of the module that *surface* was read from; *model* tells its handlers.
+
+    Args:
+        is_module: whether the project has a module of that dotted name.
+    """
     additions = [
         HandlerAddition(
             name=handler.name,
@@ -29,6 +39,11 @@ def plan_stub(surface: ModuleSurface, model: ProjectModel, settings: PlanSetting
         surface=surface,
         additions=tuple(sorted(additions, key=lambda addition: addition.name)),
         abstract=_abstract(surface),
+        modules=tuple(
+            (imported.bound, f"{imported.module}.{imported.name}")
+            for imported in surface.imports
+            if imported.name and is_module(f"{imported.module}.{imported.name}")
+        ),
         line_length=settings.line_length,
         first_party=settings.first_party,
     )

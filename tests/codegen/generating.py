@@ -41,7 +41,9 @@ def stubs(root: Path, settings: PlanSettings) -> dict[str, str]:
         if is_package:
             path = path.with_suffix("") / "__init__.py"
         surface = read_surface(path.read_text(), module, is_package=is_package)
-        plan = plan_stub(surface, model, settings)
+        plan = plan_stub(
+            surface, model, settings, is_module=lambda name: (root / f"{name.replace('.', '/')}.py").exists()
+        )
         texts[plan.path] = emit_stub(plan, version=VERSION)
     return texts
 
