@@ -169,14 +169,14 @@ def _call(plan: DescriptorPlan, args_type: str, names: Names, limit: int) -> lis
     if omittable:
         given.append(f"**self._given({', '.join(omittable)})")
     call = f"{args_type}({', '.join(given)})"
-    return laid_out(_super(plan, names, call), indent=8, limit=limit)
+    return laid_out(f"super().__init__({call})", indent=8, limit=limit)
 
 
 def _mapping(plan: DescriptorPlan, args_type: str, names: Names, limit: int) -> list[str]:
     always = ", ".join(f"{p.argument!r}: {p.name}" for p in plan.parameters if not p.is_omittable)
     sometimes = [p for p in plan.parameters if p.is_omittable]
     if not sometimes:
-        return laid_out(_super(plan, names, f"{{{always}}}"), indent=8, limit=limit)
+        return laid_out(f"super().__init__({{{always}}})", indent=8, limit=limit)
     made = "made"
     while any(made == parameter.name for parameter in plan.parameters):
         made += "_"
@@ -184,12 +184,4 @@ def _mapping(plan: DescriptorPlan, args_type: str, names: Names, limit: int) -> 
     for parameter in sometimes:
         lines.append(f"        if {parameter.name} is not {names('beskar_jobs', 'NOT_GIVEN')}:")
         lines.append(f"            {made}[{string(parameter.argument)}] = {parameter.name}")
-    return [*lines, *laid_out(_super(plan, names, made), indent=8, limit=limit)]
-
-
-def _super(plan: DescriptorPlan, names: Names, arguments: str) -> str:
-    if any(parameter.name == "super" for parameter in plan.parameters):
-        base = names("beskar_jobs", "JobRequest")
-        result_type = "None" if plan.result_type is None else type_text(plan.result_type, names)
-        return f"{base}[{type_text(plan.args_type, names)}, {result_type}].__init__(self, {arguments})"
-    return f"super().__init__({arguments})"
+    return [*lines, *laid_out(f"super().__init__({made})", indent=8, limit=limit)]

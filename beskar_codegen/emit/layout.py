@@ -33,6 +33,17 @@ def laid_out(
     return _laid_out(node, indent, limit, lead, tail)
 
 
+def annotated(name: str, annotation: str, value: str, *, indent: int, limit: int) -> list[str]:
+    """The lines of ``name: annotation = value``; the annotation is broken up where breaking the value is not enough."""
+    if not value:
+        return laid_out(annotation, indent=indent, limit=limit, lead=f"{name}: ")
+    lines = laid_out(value, indent=indent, limit=limit, lead=f"{name}: {flat(annotation)} = ")
+    if len(lines[0]) <= limit:
+        return lines
+    *before, last = laid_out(annotation, indent=indent, limit=limit - len(" = ..."), lead=f"{name}: ")
+    return [*before, *laid_out(value, indent=indent, limit=limit, lead=f"{last.strip()} = ")]
+
+
 def _wants_brackets(node: ast.expr, room: int) -> bool:
     """Whether an expression that does not fit beside what is before it is put in brackets of its own."""
     if isinstance(node, ast.BinOp):

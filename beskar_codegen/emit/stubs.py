@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from beskar_codegen.emit.header import digest, with_header
-from beskar_codegen.emit.layout import flat, laid_out
+from beskar_codegen.emit.layout import annotated, flat, laid_out
 from beskar_codegen.emit.names import Names, with_names
 from beskar_codegen.emit.types import type_text
 from beskar_codegen.plan.plans import HandlerAddition, StubPlan
@@ -83,7 +83,9 @@ class _Writer:
         was_empty = False
         for item in items:
             written = self._item(item, within, indent)
-            if lines and (_stands_apart(item) or _stands_apart(before)) and not (was_empty and _is_empty(written)):
+            is_seam = indent == 0 and isinstance(item, FunctionSurface) is not isinstance(before, FunctionSurface)
+            is_apart = is_seam or _stands_apart(item) or _stands_apart(before)
+            if lines and is_apart and not (was_empty and _is_empty(written)):
                 lines.append("")
             lines += written
             before, was_empty = item, _is_empty(written)
@@ -229,11 +231,8 @@ class _Writer:
     def _variable(self, item: VariableSurface, indent: int) -> list[str]:
         if not item.annotation:
             return laid_out(self._text(item.value), indent=indent, limit=self._limit, lead=f"{item.name} = ")
-        annotation = self._annotation(item.annotation)
-        if not item.value:
-            return laid_out(annotation, indent=indent, limit=self._limit, lead=f"{item.name}: ")
-        lead = f"{item.name}: {annotation} = "
-        return laid_out(self._text(item.value), indent=indent, limit=self._limit, lead=lead)
+        value = self._text(item.value) if item.value else ""
+        return annotated(item.name, self._annotation(item.annotation), value, indent=indent, limit=self._limit)
 
     def _condition(self, item: ConditionSurface, within: str, indent: int) -> list[str]:
         pad = " " * indent

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from beskar_codegen.emit.layout import STEP, flat, laid_out, string
+from beskar_codegen.emit.layout import STEP, annotated, laid_out, string
 from beskar_codegen.emit.names import Names
 from beskar_codegen.emit.types import default_text, type_text
 from beskar_codegen.model import DeclaredType, Field, NamedType, TypeExpression, TypeKind
@@ -141,18 +141,8 @@ def _fields(declared: DeclaredType, names: Names, limit: int, field_function: st
         annotation = type_text(field.type, names)
         value, is_defaulted = _field_value(field, names, field_function, after_default=positional_default)
         positional_default = positional_default or (is_defaulted and not field.keyword_only and not is_all_named)
-        lines += _field_lines(field.name, annotation, value, limit)
+        lines += annotated(field.name, annotation, value or "", indent=4, limit=limit)
     return lines
-
-
-def _field_lines(name: str, annotation: str, value: str | None, limit: int) -> list[str]:
-    if value is None:
-        return laid_out(annotation, indent=4, limit=limit, lead=f"{name}: ")
-    lines = laid_out(value, indent=4, limit=limit, lead=f"{name}: {flat(annotation)} = ")
-    if len(lines[0]) <= limit:
-        return lines
-    *before, last = laid_out(annotation, indent=4, limit=limit - len(" = ..."), lead=f"{name}: ")
-    return [*before, *laid_out(value, indent=4, limit=limit, lead=f"{last.strip()} = ")]
 
 
 def _field_value(field: Field, names: Names, function: str, *, after_default: bool) -> tuple[str | None, bool]:

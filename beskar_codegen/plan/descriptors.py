@@ -29,6 +29,8 @@ from beskar_codegen.plan.plans import (
 from beskar_codegen.plan.standalone import Relocation, relocate, with_factory, without_relocation
 
 _WITH_FIELDS = {TypeKind.ATTRS, TypeKind.DATACLASS, TypeKind.NAMED_TUPLE, TypeKind.TYPED_DICT}
+_NEEDED = {"self", "super"}
+"""Names that the constructor of a descriptor needs for itself."""
 _REQUIRED = {("typing", "Required"), ("typing_extensions", "Required")}
 _NOT_REQUIRED = {("typing", "NotRequired"), ("typing_extensions", "NotRequired")}
 _READ_ONLY = {("typing", "ReadOnly"), ("typing_extensions", "ReadOnly")}
@@ -157,6 +159,6 @@ def _value_type(field: Field, declared: DeclaredType) -> tuple[TypeExpression, b
 
 def _parameter_name(argument: str, taken: set[str]) -> str:
     name = argument
-    while keyword.iskeyword(name) or name == "self" or (name != argument and name in taken):
+    while keyword.iskeyword(name) or name in _NEEDED or (name != argument and name in taken):
         name += "_"
     return name

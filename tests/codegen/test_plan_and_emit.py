@@ -88,9 +88,10 @@ def test_what_a_parameter_is_called_is_imported_under_another_name() -> None:
     assert "class Run(BeskarJobsJobRequest[TypesArgs, None]):" in text
 
 
-def test_a_parameter_called_super_does_not_hide_the_constructor_of_the_base() -> None:
+def test_a_field_called_super_does_not_hide_the_constructor_of_the_base() -> None:
     text = module(declared(TypeKind.ATTRS, field("super")))
-    assert "        JobRequest[Args, None].__init__(self, Args(super=super))\n" in text
+    assert "def __init__(self, *, super_: str) -> None:" in text
+    assert "        super().__init__(Args(super=super_))\n" in text
 
 
 def test_private_fields_are_passed_by_their_public_name() -> None:
