@@ -98,6 +98,8 @@ class _Sources:
     def excerpt(self, diagnostic: Diagnostic) -> tuple[str, str] | None:
         """The line of *diagnostic* and the line of carets below it; ``None`` if there is nothing to see."""
         place = diagnostic.place
+        if (place.line, place.column, place.end_line, place.end_column) == (1, 1, 1, 1):
+            return None  # the file as a whole
         lines = self._of(place.path)
         if not 1 <= place.line <= len(lines):
             return None
