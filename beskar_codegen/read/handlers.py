@@ -7,7 +7,7 @@ no decorator (``wrap = partial(job_handler, queue="mail")``, ``job_handler("x")(
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import libcst as cst
@@ -18,7 +18,8 @@ from beskar_codegen.read.bases import BaseReader
 from beskar_codegen.read.docs import docstring
 from beskar_codegen.read.executes import ExecuteReader
 from beskar_codegen.read.modules import ClassSite, ModuleScope, type_parameters
-from beskar_codegen.read.scopes import ClassBinding, Collector, Scope
+from beskar_codegen.read.positions import blocks
+from beskar_codegen.read.scopes import Binding, ClassBinding, Collector, ImportBinding, Scope, ValueBinding
 from beskar_codegen.read.symbols import External, Resolver, known_home
 from beskar_codegen.read.trees import Tree, dotted_name
 from beskar_codegen.read.types import TypeReader, code
@@ -26,15 +27,44 @@ from beskar_codegen.read.values import static_value
 from beskar_jobs.handlers import rules
 
 DECORATOR: Final = ("beskar_jobs", "job_handler")
-_DECORATORS: Final = re.compile(r"^[ \t]*@[\s(]*([\w.]+)", re.MULTILINE)
-_NAMED: Final = {"job_type", "queue", "version"}
+_DECORATOR_LINES: Final = re.compile(r"^[ \t]*(?:@|from [\w.]+ import [^(\n]*$).*", re.MULTILINE)
+
+
+def is_decorator(resolver: Resolver, scope: Scope, dotted: str) -> bool:
+    """Whether *dotted* means ``job_handler`` in *scope*."""
+    symbol = resolver.resolve(scope, dotted)
+    return isinstance(symbol, External) and known_home(symbol) == DECORATOR
+
+
+def spellings(resolver: Resolver, module: ModuleScope, names: frozenset[str]) -> frozenset[str]:
+    """Names at the top of *module* that mean the decorator; those that they were made from are among *names*."""
+    scope = Scope(module)
+    return frozenset(
+        name
+        for name, binding in module.names.bound.items()
+        if _source_name(binding) in names and is_decorator(resolver, scope, name)
+    )
+
+
+def _source_name(binding: Binding) -> str | None:
+    """The name that *binding* gives another name to."""
+    if isinstance(binding, ImportBinding):
+        return binding.name
+    if isinstance(binding, ValueBinding) and binding.value is not None:
+        return (dotted_name(binding.value) or "").rpartition(".")[2]
+    return None
+
+
+def _mentions(names: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, names)))})\b")
 
 
 class HandlerReader:
-    """Reads the handlers of modules."""
+    """Reads the handlers of modules. *names* are those that lead to the decorator anywhere in the project."""
 
-    def __init__(self, resolver: Resolver, types: TypeReader) -> None:
+    def __init__(self, resolver: Resolver, types: TypeReader, names: frozenset[str]) -> None:
         self._resolver = resolver
+        self._names = names
         self._types = types
         self._bases = BaseReader(types)
         self._executes = ExecuteReader(types, self._bases)
@@ -45,34 +75,23 @@ class HandlerReader:
         """The handlers of *module*, in the order of the file, and uses of the decorator that cannot be followed."""
         self._found, self._problems = [], []
         scope = Scope(module)
-        names = self._spellings(module)
-        self._walk(module.skeleton, module.skeleton.module.body, scope, (), None)
-        self._loose_uses(module.skeleton, module.skeleton.module, scope, names)
+        mentioned = _mentions(self._names | spellings(self._resolver, module, self._names))
+        pieces = [(module.outline.skeleton.text, module.skeleton)]
         for chunk in module.outline.chunks:
-            if not self._may_decorate(scope, chunk.text, names):
-                continue
-            tree = module.tree_of(chunk)
+            tree = module.tree_of(chunk) if mentioned.search(chunk.text) else None
             if tree is not None:
-                self._walk(tree, tree.module.body, scope, (), None)
-                self._loose_uses(tree, tree.module, scope, names)
+                pieces.append((chunk.text, tree))
+        for text, tree in pieces:
+            self._walk(tree, tree.module.body, scope, (), None)
+            if mentioned.search(_DECORATOR_LINES.sub("", text)):
+                self._loose_uses(tree, scope)
         handlers = tuple(sorted(self._found, key=lambda each: each.place))
         return handlers, tuple(sorted(set(self._problems)))
 
     # -- finding -----------------------------------------------------------------------------------------------------
 
-    def _spellings(self, module: ModuleScope) -> frozenset[str]:
-        """Names in the module, at its top, that mean the decorator."""
-        scope = Scope(module)
-        return frozenset(name for name in module.names.bound if self._is_decorator(scope, name))
-
-    def _may_decorate(self, scope: Scope, text: str, names: frozenset[str]) -> bool:
-        if "job_handler" in text or any(name in text for name in names):
-            return True
-        return any(self._is_decorator(scope, found.group(1)) for found in _DECORATORS.finditer(text))
-
     def _is_decorator(self, scope: Scope, dotted: str) -> bool:
-        symbol = self._resolver.resolve(scope, dotted)
-        return isinstance(symbol, External) and known_home(symbol) == DECORATOR
+        return is_decorator(self._resolver, scope, dotted)
 
     def _walk(
         self,
@@ -88,7 +107,7 @@ class HandlerReader:
             elif isinstance(node, cst.FunctionDef):
                 self._function(tree, node, scope, enclosing)
             elif isinstance(node, cst.BaseCompoundStatement):
-                for block in _blocks(node):
+                for block in blocks(node):
                     self._walk(tree, block, scope, enclosing, outer)
 
     def _class(
@@ -120,14 +139,10 @@ class HandlerReader:
         dotted = dotted_name(node.func if isinstance(node, cst.Call) else node)
         return dotted is not None and self._is_decorator(scope, dotted)
 
-    def _loose_uses(self, tree: Tree, root: cst.CSTNode, scope: Scope, names: frozenset[str]) -> None:
+    def _loose_uses(self, tree: Tree, scope: Scope) -> None:
         """Calls of the decorator that are no decorators: nobody can say which class they are for."""
-        heads = {*names, "job_handler"}
-        text = tree.module.code
-        if not any(head in text for head in heads) and "job_handler" not in text:
-            return
         finder = _LooseUseFinder()
-        root.visit(finder)
+        tree.module.visit(finder)
         for node in finder.found:
             dotted = dotted_name(node)
             if dotted is not None and self._is_decorator(scope, dotted):
@@ -196,22 +211,6 @@ class HandlerReader:
         if argument.star or static is None or isinstance(static.value, bytes):
             return Argument(name, place, None, is_static=False, text=text)
         return Argument(name, place, static.value, text=text)
-
-
-def _blocks(node: cst.CSTNode) -> Iterator[Sequence[cst.CSTNode]]:
-    """The blocks of a compound statement."""
-    if isinstance(node, cst.If | cst.For | cst.While | cst.With | cst.Try | cst.TryStar | cst.Else | cst.Finally):
-        yield node.body.body
-    if isinstance(node, cst.If | cst.For | cst.While | cst.Try | cst.TryStar) and node.orelse is not None:
-        yield from _blocks(node.orelse)
-    if isinstance(node, cst.Try | cst.TryStar):
-        for handler in node.handlers:
-            yield handler.body.body
-        if node.finalbody is not None:
-            yield node.finalbody.body.body
-    if isinstance(node, cst.Match):
-        for case in node.cases:
-            yield case.body.body
 
 
 class _LooseUseFinder(cst.CSTVisitor):

@@ -14,7 +14,7 @@ import libcst as cst
 
 from beskar_codegen.model import Diagnostic, StarImport
 from beskar_codegen.read.discovery import relative_path
-from beskar_codegen.read.outline import Chunk, Outline, outlined
+from beskar_codegen.read.outline import Chunk, Outline, Piece, outlined
 from beskar_codegen.read.scopes import (
     Binding,
     ClassBinding,
@@ -26,7 +26,7 @@ from beskar_codegen.read.scopes import (
     ValueBinding,
 )
 from beskar_codegen.read.texts import SourceText, decoded, read_bytes
-from beskar_codegen.read.trees import Tree, parse_chunk, parse_skeleton
+from beskar_codegen.read.trees import Tree, parse_chunk, parse_piece
 
 LIBRARY = "beskar_jobs"
 
@@ -80,7 +80,7 @@ class ModuleScope:
         self.is_package = is_package
         self.path = source.path
         self.source = source
-        self.outline = outlined(source.path, source.text) if source.problem is None else Outline("", ())
+        self.outline = outlined(source.path, source.text) if source.problem is None else Outline(Piece.of(""), ())
         self.problem: Diagnostic | None = source.problem or self.outline.problem
         self.hiding: dict[StarImport, None] = {}
         self._chunks = {chunk.name: chunk for chunk in self.outline.chunks}
@@ -97,8 +97,8 @@ class ModuleScope:
     @property
     def skeleton(self) -> Tree:
         if self._skeleton is None:
-            empty = Tree(self.path, 1, cst.Module([]))
-            self._skeleton = parse_skeleton(self.path, self.outline.skeleton) or empty
+            empty = Tree(self.path, Piece.of(""), cst.Module([]))
+            self._skeleton = parse_piece(self.path, self.outline.skeleton) or empty
         return self._skeleton
 
     @property
@@ -171,6 +171,7 @@ class ModuleFinder:
         self._root = root
         self._import_roots = tuple(import_roots)
         self._modules: dict[str, ModuleScope | None] = {}
+        self._packages: dict[str, bool] = {}
         self.consulted: set[str] = set()
 
     @property
@@ -194,9 +195,10 @@ class ModuleFinder:
 
     def is_package(self, name: str) -> bool:
         """Whether *name* is a package of the project, also one without ``__init__.py``."""
-        if not _importable(name):
-            return False
-        return any(_is_directory(root.joinpath(*name.split("."))) for root in self._import_roots)
+        if name not in self._packages:
+            folders = [root.joinpath(*name.split(".")) for root in self._import_roots] if _importable(name) else []
+            self._packages[name] = any(map(_is_directory, folders))
+        return self._packages[name]
 
     def relative(self, file: Path) -> str:
         """The path of *file* as it is told."""

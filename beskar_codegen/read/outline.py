@@ -3,7 +3,7 @@
 libcst builds a node for every blank and comma, which is why it costs some 100 microseconds a line; and of a module with
 handlers the generator needs a few lines. So a module becomes
 
-* its *skeleton*: the module with every top-level class and function blanked out, lines kept: imports and assignments;
+* its *skeleton*: the module without its top-level classes and functions: imports and assignments;
 * its *chunks*: those classes and functions as text, parsed on demand, functions' bodies cut down to whether they yield.
 
 Where the pieces lie is what the running Python's own parser says, in C. It gives the verdict on syntax, too, except for
@@ -28,6 +28,19 @@ Kind = Literal["class", "function"]
 
 
 @attrs.frozen(eq=False)
+class Piece:
+    """Lines of a module, not all of them in a row: *lines* says for each which one of the file it is."""
+
+    text: str
+    lines: Sequence[int]
+
+    @classmethod
+    def of(cls, text: str, line: int = 1) -> Piece:
+        """*text*, which begins at *line* and lacks nothing."""
+        return cls(text, range(line, line + text.count("\n") + 1))
+
+
+@attrs.frozen(eq=False)
 class Chunk:
     """A top-level class or function: *text* begins at *line*, and stands in *short* with its functions' bodies cut."""
 
@@ -35,14 +48,14 @@ class Chunk:
     name: str
     line: int
     text: str
-    short: str
+    short: Piece
 
 
 @attrs.frozen(eq=False)
 class Outline:
     """A module, cut."""
 
-    skeleton: str
+    skeleton: Piece
     chunks: tuple[Chunk, ...]
     problem: Diagnostic | None = None
 
@@ -62,12 +75,12 @@ def outlined(path: str, text: str) -> Outline:
 
 @attrs.frozen
 class _Body:
-    """A function's body: first and last line, where in the first line it begins, whether it yields."""
+    """A function's body: first and last line, where in the first line it begins, its statements."""
 
     start: int
     end: int
     column: int
-    yields: bool
+    statements: Sequence[ast.stmt]
 
 
 _Piece = tuple[Kind, str, int, int, list[_Body]]
@@ -88,7 +101,7 @@ def _bodies(node: ast.stmt) -> Iterator[_Body]:
         start = first.lineno
         if isinstance(first, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             start = min([start, *(each.lineno for each in first.decorator_list)])
-        yield _Body(start, node.end_lineno or start, first.col_offset, _yields(node.body))
+        yield _Body(start, node.end_lineno or start, first.col_offset, node.body)
     elif isinstance(node, ast.ClassDef):
         for each in node.body:
             yield from _bodies(each)
@@ -97,9 +110,9 @@ def _bodies(node: ast.stmt) -> Iterator[_Body]:
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)
 
 
-def _yields(body: Sequence[ast.AST]) -> bool:
+def _yields(body: Sequence[ast.stmt]) -> bool:
     """Whether a function with this *body* is a generator; what yields in a function within does not count."""
-    pending = list(body)
+    pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Yield | ast.YieldFrom):
@@ -110,32 +123,40 @@ def _yields(body: Sequence[ast.AST]) -> bool:
 
 
 def _cut(lines: list[str], pieces: list[_Piece]) -> Outline:
-    skeleton = list(lines)
+    kept: list[int] = []
     chunks = []
     floor = 0
     for kind, name, start, last, bodies in pieces:
         first = start - 1
         while first > floor and not lines[first].startswith(("@", "class", "def", "async")):
             first -= 1  # "@(" in a line of its own
+        kept.extend(range(floor + 1, first + 1))
         floor = last
-        own = lines[first:last]
-        skeleton[first:last] = [""] * len(own)
-        chunks.append(Chunk(kind, name, first + 1, "\n".join(own) + "\n", _shortened(lines, first, last, bodies)))
-    return Outline("\n".join(skeleton), tuple(chunks))
+        text = "\n".join(lines[first:last]) + "\n"
+        chunks.append(Chunk(kind, name, first + 1, text, _shortened(lines, first, last, bodies)))
+    kept.extend(range(floor + 1, len(lines) + 1))
+    return Outline(Piece("\n".join(lines[number - 1] for number in kept), kept), tuple(chunks))
 
 
-def _shortened(lines: list[str], first: int, last: int, bodies: list[_Body]) -> str:
-    short = lines[first:last]
+def _shortened(lines: list[str], first: int, last: int, bodies: list[_Body]) -> Piece:
+    short: list[str] = []
+    numbers: list[int] = []
+    done = first
     for each in bodies:
         body = lines[each.start - 1 : each.end]
         indent = body[0][: each.column]
         if indent.strip():
             continue  # begins in the line of its def
-        if any(line.lstrip().startswith("@") for line in body) or "job_handler" in "\n".join(body):
+        text = "\n".join(body)
+        if "job_handler" in text or ("@" in text and any(line.lstrip().startswith("@") for line in body)):
             continue  # may hold a handler
-        cut = [indent + ("yield" if each.yields else "..."), *[""] * (len(body) - 1)]
-        short[each.start - 1 - first : each.end - first] = cut
-    return "\n".join(short) + "\n"
+        yields = "yield" in text and _yields(each.statements)
+        short += [*lines[done : each.start - 1], indent + ("yield" if yields else "...")]
+        numbers.extend(range(done + 1, each.start + 1))
+        done = each.end
+    short += [*lines[done:last], ""]
+    numbers.extend(range(done + 1, last + 2))
+    return Piece("\n".join(short), numbers)
 
 
 def _outlined_by_libcst(path: str, text: str, error: SyntaxError) -> Outline:
@@ -160,14 +181,14 @@ def _cut_by_libcst(module: cst.Module) -> Outline:
     for statement, code in zip(module.body, codes, strict=True):
         if isinstance(statement, cst.ClassDef | cst.FunctionDef):
             kind: Kind = "class" if isinstance(statement, cst.ClassDef) else "function"
-            chunks.append(Chunk(kind, statement.name.value, line, code, code))
+            chunks.append(Chunk(kind, statement.name.value, line, code, Piece.of(code, line)))
             skeleton.append("\n" * code.count("\n"))
         else:
             skeleton.append(code)
         line += code.count("\n")
-    return Outline("".join(skeleton), tuple(chunks))
+    return Outline(Piece.of("".join(skeleton)), tuple(chunks))
 
 
 def _failed(path: str, line: int, column: int, problem: str) -> Outline:
     place = Place(path, line, column, line, column + 1)
-    return Outline("", (), breach(rules.JOBGEN019, place, path=path, problem=problem))
+    return Outline(Piece.of(""), (), breach(rules.JOBGEN019, place, path=path, problem=problem))

@@ -23,12 +23,11 @@ import attrs
 from beskar_codegen.model import DeclaredType, Diagnostic, SourceModule
 from beskar_codegen.read.classes import DeclarationReader
 from beskar_codegen.read.discovery import SourceFile, import_roots, missing_entries, module_name, source_files
-from beskar_codegen.read.handlers import DECORATOR, HandlerReader
+from beskar_codegen.read.handlers import HandlerReader, spellings
 from beskar_codegen.read.modules import ModuleFinder, ModuleScope
 from beskar_codegen.read.registrations import registered_types
-from beskar_codegen.read.scopes import Scope
-from beskar_codegen.read.symbols import External, Resolver, known_home, star_imports
-from beskar_codegen.read.texts import SourceText, decoded, read_bytes
+from beskar_codegen.read.symbols import Resolver, star_imports
+from beskar_codegen.read.texts import decoded, read_bytes
 from beskar_codegen.read.types import TypeReader
 
 
@@ -89,13 +88,14 @@ class _ModuleReader:
     def __init__(self, finder: ModuleFinder) -> None:
         self.finder = finder
         self.resolver = Resolver(finder)
+        self.names = frozenset({"job_handler"})
 
     def read(self, module: ModuleScope) -> SourceModule:
         if module.problem is not None:
             return _summary(module, problems=(module.problem,))
         self.finder.consulted.clear()
         types = TypeReader(self.resolver)
-        handlers, problems = HandlerReader(self.resolver, types).read(module)
+        handlers, problems = HandlerReader(self.resolver, types, self.names).read(module)
         declarations = _declarations(types)
         consulted = tuple(sorted(self.finder.consulted - {module.name}))
         return attrs.evolve(
@@ -105,15 +105,6 @@ class _ModuleReader:
             consulted=consulted,
             registered=registered_types(self.resolver, module),
         )
-
-    def spellings(self, module: ModuleScope) -> set[str]:
-        """Names under which *module* hands the decorator on."""
-        found = set()
-        for name in module.names.bound if module.problem is None else ():
-            symbol = self.resolver.resolve(Scope(module), name)
-            if isinstance(symbol, External) and known_home(symbol) == DECORATOR:
-                found.add(name)
-        return found
 
 
 def _declarations(types: TypeReader) -> tuple[DeclaredType, ...]:
@@ -148,7 +139,7 @@ class _ProjectReader:
 
     def read(self) -> ProjectSources:
         finder = self._reader.finder
-        candidates = [finder.add(*each) for each in self._candidates()]
+        candidates = self._candidates()
         modules = {module.path: self._reader.read(module) for module in candidates}
         self._follow_imports(modules)
         for module in finder.modules:
@@ -160,8 +151,9 @@ class _ProjectReader:
         ordered = tuple(modules[path] for path in sorted(modules))
         return ProjectSources(ordered, tuple(sorted(self._problems)), len(self._files))
 
-    def _candidates(self) -> Iterator[tuple[str, bool, SourceText]]:
-        """Files that have the decorator's name in them, or a name that leads to it."""
+    def _candidates(self) -> list[ModuleScope]:
+        """Modules that have the decorator's name in them, or a name that leads to it; the reader learns these names."""
+        reader = self._reader
         waiting: dict[SourceFile, bytes] = {}
         for each in self._files:
             data = read_bytes(each.file, each.path)
@@ -169,18 +161,18 @@ class _ProjectReader:
                 waiting[each] = data
             else:
                 self._problems.append(data)
-        names = {"job_handler", "register_type"}
-        tried: set[str] = set()
-        while names:
-            tried |= names
-            wanted = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(names)))
-            hits = [each for each, data in waiting.items() if wanted.search(data)]
-            names = set()
-            for each in hits:
+        found: list[ModuleScope] = []
+        new = {*reader.names, "register_type"}
+        while new:
+            wanted = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(new)))
+            for each in [each for each, data in waiting.items() if wanted.search(data)]:
                 text = decoded(each.path, waiting.pop(each))
-                yield each.module, each.is_package, text
-                module = self._reader.finder.add(each.module, each.is_package, text)
-                names |= self._reader.spellings(module) - tried
+                found.append(reader.finder.add(each.module, each.is_package, text))
+            known = reader.names
+            readable = [module for module in found if module.problem is None]
+            reader.names = known.union(*(spellings(reader.resolver, module, known) for module in readable))
+            new = set(reader.names - known)
+        return found
 
     def _follow_imports(self, modules: dict[str, SourceModule]) -> None:
         """Read the imports of whatever the modules with types bring along."""

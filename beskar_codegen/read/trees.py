@@ -2,64 +2,57 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import libcst as cst
-from libcst.metadata import CodeRange, PositionProvider
+from libcst.metadata import MetadataWrapper, PositionProvider
 
 from beskar_codegen.model import Place
-from beskar_codegen.read.outline import Chunk
+from beskar_codegen.read.outline import Chunk, Piece
+from beskar_codegen.read.positions import Span, statement_positions
 
 
 class Tree:
-    """A libcst module of a piece that begins at *line* of the file *path*."""
+    """The libcst module of a *piece* of the file *path*."""
 
-    def __init__(self, path: str, line: int, module: cst.Module) -> None:
+    def __init__(self, path: str, piece: Piece, module: cst.Module) -> None:
         self.path = path
         self.module = module
-        self._shift = line - 1
-        self._positions: dict[cst.CSTNode, CodeRange] | None = None
+        self._piece = piece
+        self._quick: dict[cst.CSTNode, Span] | None = None
+        self._all: dict[cst.CSTNode, Span] | None = None
 
     def place(self, node: cst.CSTNode) -> Place:
         """Where *node* of this tree stands in the file."""
-        if self._positions is None:
-            self._positions = _positions(self.module)
-        span = self._positions[node]
-        shift = self._shift
-        return Place(
-            self.path,
-            span.start.line + shift,
-            span.start.column + 1,
-            span.end.line + shift,
-            span.end.column + 1,
-        )
+        if self._quick is None:
+            self._quick = statement_positions(self.module, self._piece.text) or {}
+        span = self._quick.get(node)
+        if span is None:
+            if self._all is None:
+                self._all = _all_positions(self.module)
+            span = self._all[node]
+        line, column, end_line, end_column = span
+        lines = self._piece.lines
+        return Place(self.path, lines[line - 1], column + 1, lines[end_line - 1], end_column + 1)
 
     def code(self, node: cst.CSTNode) -> str:
         """*node* as written."""
         return self.module.code_for_node(node)
 
 
-def _positions(module: cst.Module) -> dict[cst.CSTNode, CodeRange]:
-    """The ranges of all nodes. MetadataWrapper would walk the tree once more, for visitors that nobody has."""
-    provider = PositionProvider()
-    provider._gen_impl(module)
-    return cast("dict[cst.CSTNode, CodeRange]", provider._computed)
+def _all_positions(module: cst.Module) -> dict[cst.CSTNode, Span]:
+    """Positions of all nodes, at the cost of libcst's writing all of them out."""
+    ranges = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    return {node: (span.start.line, span.start.column, span.end.line, span.end.column) for node, span in ranges.items()}
 
 
 def parse_chunk(path: str, chunk: Chunk) -> Tree | None:
     """The tree of *chunk*; ``None`` where libcst refuses what Python takes."""
-    for text in (chunk.short, chunk.text):
-        try:
-            return Tree(path, chunk.line, cst.parse_module(text))
-        except (cst.ParserSyntaxError, RecursionError, ValueError):
-            continue
-    return None
+    return parse_piece(path, chunk.short) or parse_piece(path, Piece.of(chunk.text, chunk.line))
 
 
-def parse_skeleton(path: str, text: str) -> Tree | None:
-    """The tree of a module's skeleton; ``None`` as for :func:`parse_chunk`."""
+def parse_piece(path: str, piece: Piece) -> Tree | None:
+    """The tree of *piece*; ``None`` as for :func:`parse_chunk`."""
     try:
-        return Tree(path, 1, cst.parse_module(text))
+        return Tree(path, piece, cst.parse_module(piece.text))
     except (cst.ParserSyntaxError, RecursionError, ValueError):
         return None
 
