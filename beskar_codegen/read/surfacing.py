@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import libcst as cst
@@ -25,6 +25,7 @@ from beskar_codegen.read.surface import (
     StatementSurface,
     VariableSurface,
 )
+from beskar_codegen.read.surface_bodies import gives_back, is_generator, self_variables
 from beskar_codegen.read.surface_values import (
     INCOMPLETE,
     TYPE_ALIAS,
@@ -260,7 +261,7 @@ class _Reader:
         in_class = scope.kind != "" and "staticmethod" not in decorators
         if node.returns is not None:
             returns = self._code(node.returns.annotation)
-        elif node.name.value == "__init__" or not _gives_back(node):
+        elif node.name.value == "__init__" or not gives_back(node):
             returns = "None"
         else:
             returns = INCOMPLETE
@@ -269,7 +270,7 @@ class _Reader:
             parameters=tuple(self._parameters(node.params, has_self=in_class)),
             returns=returns,
             # An async generator is called, not awaited.
-            is_async=node.asynchronous is not None and not _is_generator(node),
+            is_async=node.asynchronous is not None and not is_generator(node),
             decorators=decorators,
             type_parameters="" if node.type_parameters is None else self._code(node.type_parameters),
         )
@@ -326,70 +327,8 @@ class _Reader:
         """What methods assign to attributes of ``self``."""
         for method in body.body:
             if isinstance(method, cst.FunctionDef) and (method.params.posonly_params or method.params.params):
-                for item in _self_variables(method):
+                for item in self_variables(method):
                     scope.add(item, first_wins=True)
-
-
-def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The parts of a method's body, without what belongs to a scope of its own."""
-    for child in node.children:
-        if not isinstance(child, cst.FunctionDef | cst.ClassDef | cst.Lambda):
-            yield child
-            yield from _within(child)
-
-
-def _self_variables(method: cst.FunctionDef) -> Iterator[VariableSurface]:
-    """What *method* assigns to attributes of its first parameter."""
-    code = cst.Module([]).code_for_node
-    own, *parameters = [*method.params.posonly_params, *method.params.params]
-    annotations = {
-        parameter.name.value: code(parameter.annotation.annotation).strip()
-        for parameter in (*parameters, *method.params.kwonly_params)
-        if parameter.annotation is not None
-    }
-
-    def value_type(value: cst.BaseExpression) -> str:
-        text = code(value).strip()
-        return annotations.get(text) or type_of(text)
-
-    def attribute(target: cst.BaseExpression) -> str:
-        match target:
-            case cst.Attribute(value=cst.Name(value=name), attr=attr) if name == own.name.value:
-                return attr.value
-            case _:
-                return ""
-
-    for node in _within(method.body):
-        match node:
-            case cst.AnnAssign() if name := attribute(node.target):
-                annotation = code(node.annotation.annotation).strip()
-                if annotation.rpartition(".")[2] == "Final" and node.value is not None:
-                    annotation = f"{annotation}[{value_type(node.value)}]"
-                yield VariableSurface(name, annotation)
-            case cst.Assign():
-                for target in node.targets:
-                    if name := attribute(target.target):
-                        yield VariableSurface(name, value_type(node.value))
-            case _:
-                pass
-
-
-def _is_generator(node: cst.FunctionDef) -> bool:
-    return any(isinstance(part, cst.Yield) for part in _within(node.body))
-
-
-def _gives_back(node: cst.FunctionDef) -> bool:
-    """Whether calling it gives anything but ``None``."""
-    for part in _within(node.body):
-        match part:
-            case cst.Yield():
-                return True
-            case cst.Return(value=value) if value is not None:
-                if not (isinstance(value, cst.Name) and value.value == "None"):
-                    return True
-            case _:
-                pass
-    return False
 
 
 def _kind(bases: Sequence[str], decorators: Sequence[str]) -> str:
