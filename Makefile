@@ -71,9 +71,9 @@ $(STAMPS)/test: $(STAMPS)/venv pyproject.toml
 	$(call INSTALL,embedded,test)
 	@touch $@
 
-# The type checkers follow the imports of tests and examples too.
+# The type checkers follow the imports of tests, benchmarks and examples too.
 $(STAMPS)/check: $(STAMPS)/venv pyproject.toml
-	$(call INSTALL,embedded,check test examples)
+	$(call INSTALL,embedded,check test bench examples)
 	@touch $@
 
 $(STAMPS)/bench: $(STAMPS)/venv pyproject.toml

@@ -11,8 +11,8 @@ from dramatiq.results.backends import RedisBackend
 
 URL = os.environ["BENCH_REDIS_URL"]
 backend = RedisBackend(url=URL)
-broker = RedisBroker(url=URL)
-broker.add_middleware(Results(backend=backend))
+broker = RedisBroker(url=URL)  # type: ignore[no-untyped-call]  # its constructor is not annotated
+broker.add_middleware(Results(backend=backend))  # type: ignore[no-untyped-call]  # nor is this one's
 dramatiq.set_broker(broker)
 
 

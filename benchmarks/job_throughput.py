@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
 from rich.console import Console
 from rich.table import Table
 
@@ -51,8 +52,8 @@ class BrokerCounters:
     NAMES = ("messages/received", "messages/sent", "bytes/received", "bytes/sent")
 
     def __init__(self, port: int) -> None:
-        self._values = dict.fromkeys(self.NAMES, 0)
-        self._client = paho.Client(paho.CallbackAPIVersion.VERSION2)
+        self._values: dict[str, int] = dict.fromkeys(self.NAMES, 0)
+        self._client = paho.Client(CallbackAPIVersion.VERSION2)
         self._client.on_message = self._on_message
         self._client.connect("127.0.0.1", port)
         self._client.subscribe("$SYS/broker/#")

@@ -195,7 +195,7 @@ async def main(url: str, fast: bool, count: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--public-api", action="store_true", help="everything through paho's public API")
     parser.add_argument("--url", help="a broker that runs; default: a Mosquitto for the occasion")
     parser.add_argument("--count", type=int, default=40_000)

@@ -2,7 +2,7 @@
 
     python tools/check_source.py
 
-Three rules, each over the files git would take:
+Three rules, each over the project's own Python files:
 
 * A package's ``__all__`` names exactly its public names: what its ``__init__.py`` defines, and what it imports from its
   own distribution without using it there (also under ``TYPE_CHECKING``, which is how a name is exported lazily). A
@@ -28,6 +28,8 @@ from pathlib import Path
 
 LIBRARY = ("beskar_jobs", "beskar_codegen")
 ALL_SOURCE = (*LIBRARY, "benchmarks", "examples", "tests", "tools")
+# Input of the code generator's tests: projects of their own, with mistakes, one of them not even text.
+LEFT_OUT = (Path("tests/codegen/cases"), Path("tests/codegen/project"))
 WARN_LINES = 400
 MAX_LINES = 450
 
@@ -142,8 +144,11 @@ def main(root: Path) -> int:
     count = 0
     for top in ALL_SOURCE:
         for file in sorted((root / top).rglob("*.py")):
+            path = file.relative_to(root)
+            if any(path.is_relative_to(folder) for folder in LEFT_OUT):
+                continue
             count += 1
-            findings.extend(check_file(file.relative_to(root), file.read_text(encoding="utf-8")))
+            findings.extend(check_file(path, file.read_text(encoding="utf-8")))
     for finding in sorted(findings):
         print(finding)
     errors = sum(finding.is_error for finding in findings)

@@ -59,7 +59,8 @@ async def ready_goes_by_priority_then_due_time_then_sequence(storage: JobStorage
     await put(storage, *jobs)
     lane = Lane("default", "suite.job")
     check_same(ids(await storage.ready(lane, 100)), expected, "the order of the ready jobs")
-    check_same(ids(sorted(jobs, key=_order)), expected, "the order that Job.order makes")
+    in_order: list[Job] = sorted(jobs, key=_order)
+    check_same(ids(in_order), expected, "the order that Job.order makes")
     for limit in (0, 1, 4):
         check_same(ids(await storage.ready(lane, limit)), expected[:limit], f"the first {limit}")
 

@@ -20,8 +20,8 @@ topic                              from -> to                 what
 =================================  =========================  ==================================================
 
 Events go by worker, not by job (``events/{jobId}/...``): one form for one event and for hundreds, and a broker's ACL
-can hold each worker to its own topic. ``clients/{clientId}/updates`` spares a client that awaits thousands of results one
-subscription for each.
+can hold each worker to its own topic. ``clients/{clientId}/updates`` spares a client that awaits thousands of results
+one subscription for each.
 """
 
 from __future__ import annotations

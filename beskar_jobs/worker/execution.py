@@ -148,7 +148,7 @@ class Execution:
             if running.definition.is_async:
                 for_loop.append(running)
             else:
-                self._threads.submit(partial(self._context.copy().run, self._run_in_thread, running))
+                self._threads.submit(partial(self._run_in_thread, running))
                 self._watch_time(running)
         if for_loop:
             self._on_loop(self._start_tasks, for_loop)
@@ -221,6 +221,9 @@ class Execution:
         self._finish(running, event)
 
     def _run_in_thread(self, running: RunningAttempt) -> None:
+        self._context.copy().run(self._run_sync, running)
+
+    def _run_sync(self, running: RunningAttempt) -> None:
         event: AttemptEvent | None
         try:
             if running.stop_reason is not None:

@@ -57,7 +57,7 @@ def decorated(cls: type[Any], job_type: Any = "mail.send", **options: Any) -> ty
     """A fresh subclass of *cls* at module level, decorated into a registry of its own."""
     options.setdefault("registry", HandlerRegistry())
     names = {"__qualname__": cls.__qualname__.rpartition("<locals>.")[2], "__module__": __name__}
-    subclass = type(cls.__name__, (cls,), names)
+    subclass: Any = type(cls.__name__, (cls,), names)
     return job_handler(job_type, **options)(subclass)
 
 
@@ -81,6 +81,7 @@ def test_the_class_comes_back_itself_and_knows_what_was_declared() -> None:
     assert cls is Local
     assert (cls.job_type, cls.queue) == ("size", "media")
     definition = registry.get("size")
+    assert definition is not None
     assert definition is cls.__job_definition__
     assert (definition.args_type, definition.result_type, definition.is_async) == (Args, Result, False)
     assert (definition.priority, definition.handler) == (3, Local)
@@ -401,7 +402,7 @@ def test_jobgen012_the_bare_form_is_refused() -> None:
 
 def test_jobgen012_a_function_is_refused() -> None:
     with pytest.raises(JobDefinitionError, match="decorates something that is not a class") as caught:
-        job_handler("mail.send")(takes_nothing)  # type: ignore[type-var]
+        job_handler("mail.send")(takes_nothing)  # type: ignore[type-var, arg-type]
     assert caught.value.code == "JOBGEN012"
 
 

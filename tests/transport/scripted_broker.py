@@ -55,7 +55,7 @@ class Session:
         with contextlib.suppress(ConnectionError):
             while True:
                 packet = await self.receive()
-                if isinstance(packet, mqtt5.PublishPacket) and packet.qos:
+                if isinstance(packet, mqtt5.PublishPacket) and packet.packet_id is not None:
                     self.send(mqtt5.PubAckPacket(packet.packet_id))
                 elif isinstance(packet, mqtt5.PingReqPacket):
                     self.send(mqtt5.PingRespPacket())

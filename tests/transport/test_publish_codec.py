@@ -42,7 +42,7 @@ def inbound(message: OutboundMessage) -> InboundMessage:
 
 @given(MESSAGES, st.booleans())
 def test_an_independent_codec_reads_what_is_written(message: OutboundMessage, again: bool) -> None:
-    packet, _ = mqtt5.read(encode_publish(message, 7, again=again))
+    packet, _ = mqtt5.read(memoryview(encode_publish(message, 7, again=again)))
     assert isinstance(packet, mqtt5.PublishPacket)
     assert packet.topic == message.topic
     assert bytes(packet.payload) == message.payload

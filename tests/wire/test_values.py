@@ -122,7 +122,7 @@ class Sub(Video):
         (Album((VIDEO, 3)), Album, "Album.items[1]: is an int, not any of the types of the union"),  # type: ignore[arg-type]
         (Album((), {"x": VIDEO, "y": Image(1)}), Album, "Album.by_name['y'].source_file: is an int"),  # type: ignore[arg-type]
         (Tree(name="a", children=[Tree(name="b", children=[3])]), Tree, "Tree.children[0].children[0]: is an int"),  # type: ignore[list-item]
-        (Box(1, ["a"]), Box[int], ".spare[0]: is a str, not an int"),  # type: ignore[list-item]
+        (Box(1, ["a"]), Box[int], ".spare[0]: is a str, not an int"),  # type: ignore[misc]
         ({"width": 1, "depth": 2}, Options, "Options: has 'depth', which Options does not know"),
         ({}, Options, "Options.width: is missing"),
         (datetime(2026, 1, 1), datetime, "is a datetime without a time zone; make it aware"),
@@ -227,9 +227,12 @@ def test_an_offset_that_the_text_form_cannot_hold_is_refused() -> None:
 
 
 def test_what_the_users_converter_changes_again_is_refused_where_it_is_written() -> None:
+    def shout(text: str) -> str:
+        return f"{text}!"
+
     @attrs.frozen
     class Shouted:
-        text: str = attrs.field(converter="{}!".format)
+        text: str = attrs.field(converter=shout)
 
     with pytest.raises(ValueNotSerializable, match="Shouted: does not come back equal"):
         dump_value(Shouted("a"), Shouted)

@@ -53,6 +53,11 @@ def typed_values(depth: int = 2) -> st.SearchStrategy[tuple[Any, Any]]:
     return _types(depth).flatmap(lambda pair: st.tuples(st.just(pair[0]), pair[1]))
 
 
+def _of(generic: Any, *arguments: Any) -> Any:
+    """*generic* of these arguments, as a value: checkers read ``list[x]`` as a type, which a variable cannot be."""
+    return generic[arguments]
+
+
 def _types(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
     leaf = st.sampled_from(LEAVES)
     if depth == 0:
@@ -64,12 +69,12 @@ def _types(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
 
     return st.one_of(
         leaf,
-        inner.map(lambda p: (list[p[0]], some(p))),
-        inner.map(lambda p: (tuple[p[0], ...], some(p).map(tuple))),
-        leaf.filter(lambda p: p[0] not in (Image, Album)).map(lambda p: (set[p[0]], some(p).map(set))),
-        st.tuples(inner, inner).map(lambda ps: (tuple[ps[0][0], ps[1][0]], st.tuples(ps[0][1], ps[1][1]))),
+        inner.map(lambda p: (_of(list, p[0]), some(p))),
+        inner.map(lambda p: (_of(tuple, p[0], ...), some(p).map(tuple))),
+        leaf.filter(lambda p: p[0] not in (Image, Album)).map(lambda p: (_of(set, p[0]), some(p).map(set))),
+        st.tuples(inner, inner).map(lambda ps: (_of(tuple, ps[0][0], ps[1][0]), st.tuples(ps[0][1], ps[1][1]))),
         st.tuples(st.sampled_from(KEYS), inner).map(
-            lambda ps: (dict[ps[0][0], ps[1][0]], st.dictionaries(ps[0][1], ps[1][1], max_size=4))
+            lambda ps: (_of(dict, ps[0][0], ps[1][0]), st.dictionaries(ps[0][1], ps[1][1], max_size=4))
         ),
         inner.map(lambda p: (p[0] | None, st.none() | p[1])),
         st.tuples(leaf, leaf, leaf).map(

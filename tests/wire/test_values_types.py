@@ -114,7 +114,7 @@ class Pair(Generic[T]):
         (Tagged, "Tagged has a field '_type', the name of the tag"),
         (Loose, "Loose.anything can be anything"),
         (Pair, "Pair.left leaves the type variable ~T open"),
-        (Pair[T], "leaves the type variable ~T open"),
+        (Pair[T], "leaves the type variable ~T open"),  # type: ignore[valid-type]
         (list, "list does not say what is in it; say list[…]"),
         (dict, "dict does not say what is in it"),
         (tuple, "tuple does not say what is in it; say tuple[…]"),
