@@ -6,11 +6,9 @@ modules on it is shared out among processes; below, starting them would cost mor
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +18,7 @@ from beskar_codegen.cache import digest
 from beskar_codegen.emit import emit_stub
 from beskar_codegen.model import GeneratedJobHandlerModel, ProjectModel
 from beskar_codegen.plan import PlanSettings, plan_stub, stub_modules
+from beskar_codegen.processes import process_pool
 from beskar_codegen.read.bodies import without_bodies
 from beskar_codegen.read.surfacing import read_surface
 from beskar_codegen.read.texts import decoded
@@ -100,10 +99,7 @@ def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
     processes = min(os.cpu_count() or 1, 8)
     if len(tasks) < PARALLEL_FROM or processes == 1:
         return [make_stub(task) for task in tasks]
-    # A forked process has the parser loaded already; where there is no fork, a new one loads it.
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in methods else None)
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with process_pool(processes) as pool:
         return list(pool.map(make_stub, tasks, chunksize=_CHUNK))
 
 

@@ -14,21 +14,27 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import attrs
 
 from beskar_codegen.model import DeclaredType, Diagnostic, SourceModule
+from beskar_codegen.processes import process_pool
 from beskar_codegen.read.classes import DeclarationReader
 from beskar_codegen.read.discovery import SourceFile, import_roots, missing_entries, module_name, source_files
 from beskar_codegen.read.handlers import HandlerReader, spellings
 from beskar_codegen.read.modules import ModuleFinder, ModuleScope
 from beskar_codegen.read.registrations import registered_types
 from beskar_codegen.read.symbols import Resolver, star_imports
-from beskar_codegen.read.texts import decoded, read_bytes
+from beskar_codegen.read.texts import SourceText, decoded, read_bytes
 from beskar_codegen.read.types import TypeReader
+
+PARALLEL_FROM: Final = 40
+"""Files to be read from which on several processes do it; below, starting them costs more than they save."""
+_MAX_PROCESSES: Final = 8
 
 
 @attrs.frozen
@@ -46,14 +52,19 @@ class ProjectSources:
     files: int = 0
 
 
-def read_project(root: Path, source: Sequence[str]) -> ProjectSources:
+def read_project(
+    root: Path, source: Sequence[str], *, known: Mapping[str, SourceModule] | None = None
+) -> ProjectSources:
     """Read the handlers below the folders (or files) *source* of the project in *root*, and all types they use.
 
-    Nothing is imported, and nothing is raised for what is in the files.
+    Nothing is imported, and nothing is raised for what is in the files. Many files are shared out among processes.
+
+    Args:
+        known: modules by path that an earlier call has read, and that would come out the same now.
     """
     root = Path(os.path.abspath(root))  # not resolved: paths are told as they were given
     with _without_collections():
-        return _ProjectReader(root, source).read()
+        return _ProjectReader(root, source, known or {}).read()
 
 
 def read_module(path: str, text: str, *, root: Path | None = None) -> SourceModule:
@@ -131,28 +142,44 @@ def _summary(module: ModuleScope, *, problems: tuple[Diagnostic, ...]) -> Source
 
 
 class _ProjectReader:
-    def __init__(self, root: Path, source: Sequence[str]) -> None:
+    def __init__(self, root: Path, source: Sequence[str], known: Mapping[str, SourceModule]) -> None:
         self._root = root
+        self._known = known
         self._problems = missing_entries(root, source)
         self._files = source_files(root, source)
-        self._reader = _ModuleReader(ModuleFinder(root, import_roots(root, source)))
+        self._roots = import_roots(root, source)
+        self._reader = _ModuleReader(ModuleFinder(root, self._roots))
 
     def read(self) -> ProjectSources:
-        finder = self._reader.finder
         candidates = self._candidates()
-        modules = {module.path: self._reader.read(module) for module in candidates}
-        self._follow_imports(modules)
-        for module in finder.modules:
-            if module.path not in modules:
-                problems = (module.problem,) if module.problem is not None else ()
-                modules[module.path] = _summary(module, problems=problems)
-            else:  # a later module may have looked through its star imports
-                modules[module.path] = attrs.evolve(modules[module.path], star_imports=star_imports(module))
+        fresh = [each for each in candidates if each.path not in self._known]
+        modules = {each.path: self._known[each.path] for each in candidates if each.path in self._known}
+        found = self._read(fresh)
+        modules |= {each.path: found[each.path] for each in fresh}
+        summaries = {each.module: each for each in (*self._known.values(), *found.values())}
+        for name in self._reachable(modules.values(), summaries):
+            modules.setdefault(summaries[name].path, summaries[name])
         ordered = tuple(modules[path] for path in sorted(modules))
         return ProjectSources(ordered, tuple(sorted(self._problems)), len(self._files))
 
-    def _candidates(self) -> list[ModuleScope]:
-        """Modules that have the decorator's name in them, or a name that leads to it; the reader learns these names."""
+    def _read(self, files: Sequence[SourceFile]) -> dict[str, SourceModule]:
+        """The modules of *files* by path, and summaries of those that were looked at on the way."""
+        names = self._reader.names
+        processes = min(os.cpu_count() or 1, _MAX_PROCESSES)
+        if len(files) < PARALLEL_FROM or processes == 1:
+            return _read_share(self._reader, files)
+        # Neighbours often use the same types: so shares are runs of files, a few for each process.
+        size = max(1, -(-len(files) // (processes * 4)))
+        shares = [(self._root, self._roots, names, files[i : i + size]) for i in range(0, len(files), size)]
+        found: dict[str, SourceModule] = {}
+        with process_pool(processes) as pool:
+            for share in pool.map(_read_apart, shares):
+                for path, module in share.items():
+                    found[path] = _merged(found[path], module) if path in found else module
+        return found
+
+    def _candidates(self) -> list[SourceFile]:
+        """Files that have the decorator's name in them, or a name that leads to it; the reader learns these names."""
         reader = self._reader
         waiting: dict[SourceFile, bytes] = {}
         for each in self._files:
@@ -161,33 +188,94 @@ class _ProjectReader:
                 waiting[each] = data
             else:
                 self._problems.append(data)
-        found: list[ModuleScope] = []
+        found: dict[SourceFile, bytes] = {}
         new = {*reader.names, "register_type"}
         while new:
-            wanted = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(new)))
-            for each in [each for each, data in waiting.items() if wanted.search(data)]:
-                text = decoded(each.path, waiting.pop(each))
-                found.append(reader.finder.add(each.module, each.is_package, text))
+            wanted = _any_of(new)
+            found.update({each: waiting.pop(each) for each, data in list(waiting.items()) if wanted.search(data)})
             known = reader.names
-            readable = [module for module in found if module.problem is None]
-            reader.names = known.union(*(spellings(reader.resolver, module, known) for module in readable))
+            renamed = _renames(known)
+            for each, data in found.items():
+                if renamed.search(data):
+                    module = reader.finder.add(each.module, each.is_package, decoded(each.path, data))
+                    if module.problem is None:
+                        reader.names |= spellings(reader.resolver, module, known)
             new = set(reader.names - known)
-        return found
+        return sorted(found, key=lambda each: each.path)
 
-    def _follow_imports(self, modules: dict[str, SourceModule]) -> None:
-        """Read the imports of whatever the modules with types bring along."""
-        finder = self._reader.finder
-        homes = {declared.module for module in modules.values() for declared in module.types}
-        pending = sorted(homes)
-        seen = set(pending)
-        while pending:
-            module = finder.find(pending.pop())
-            if module is None or module.problem is not None:
+    def _reachable(self, modules: Iterable[SourceModule], summaries: dict[str, SourceModule]) -> set[str]:
+        """Names of the modules that were consulted, and that whatever the modules with types bring along imports.
+
+        Modules that nobody has looked at yet are added to *summaries*.
+        """
+        consulted = {name for module in modules for name in module.consulted}
+        pending = [*consulted, *{declared.module for module in modules for declared in module.types}]
+        homes = set(pending[len(consulted) :])
+        followed: set[str] = set()
+        while homes:
+            name = homes.pop()
+            if name in followed:
                 continue
-            for name in (*module.names.imports, *_packages(module.name)):
-                if name not in seen:
-                    seen.add(name)
-                    pending.append(name)
+            followed.add(name)
+            summary = self._summary(name, summaries)
+            if summary is not None:
+                homes.update(summary.imports, _packages(name))
+        return {name for name in consulted | followed if self._summary(name, summaries) is not None}
+
+    def _summary(self, name: str, summaries: dict[str, SourceModule]) -> SourceModule | None:
+        if name not in summaries:
+            module = self._reader.finder.find(name)
+            if module is None:
+                return None
+            summaries[name] = _summary_of(module)
+        return summaries[name]
+
+
+_Share = tuple[Path, tuple[Path, ...], frozenset[str], Sequence[SourceFile]]
+
+
+def _read_apart(share: _Share) -> dict[str, SourceModule]:
+    """A share of the files, in a process of its own."""
+    root, roots, names, files = share
+    reader = _ModuleReader(ModuleFinder(root, roots))
+    reader.names = names
+    with _without_collections():
+        return _read_share(reader, files)
+
+
+def _read_share(reader: _ModuleReader, files: Sequence[SourceFile]) -> dict[str, SourceModule]:
+    found: dict[str, SourceModule] = {}
+    for each in files:
+        data = read_bytes(each.file, each.path)
+        text = decoded(each.path, data) if isinstance(data, bytes) else SourceText(each.path, "", "", data)
+        found[each.path] = reader.read(reader.finder.add(each.module, each.is_package, text))
+    for module in reader.finder.modules:
+        if module.path in found:  # a later module may have looked through its star imports
+            found[module.path] = attrs.evolve(found[module.path], star_imports=star_imports(module))
+        else:
+            found[module.path] = _summary_of(module)
+    return found
+
+
+def _summary_of(module: ModuleScope) -> SourceModule:
+    return _summary(module, problems=(module.problem,) if module.problem is not None else ())
+
+
+def _merged(first: SourceModule, second: SourceModule) -> SourceModule:
+    """What two shares say of one module: one has read it, or both have looked at it."""
+    whole = second if second.handlers or second.consulted else first
+    stars = {*first.star_imports, *second.star_imports}
+    return attrs.evolve(whole, star_imports=tuple(sorted(stars, key=lambda each: (each.place, each.hides))))
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(re.escape(name.encode()) for name in sorted(names)))
+
+
+def _renames(names: Iterable[str]) -> re.Pattern[bytes]:
+    """What stands where a module may give one of *names* another name, or hand a name on that was made elsewhere."""
+    any_name = _any_of(names).pattern
+    return re.compile(rb"\b(?:%b)\s+as\b|=[\s(\\]*[\w.]*\b(?:%b)\b(?!\s*\()" % (any_name, any_name))
 
 
 def _packages(name: str) -> Iterable[str]:
