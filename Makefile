@@ -61,23 +61,24 @@ $(STAMPS)/venv:
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@mkdir -p $(STAMPS) && touch $@
 
+comma := ,
 INSTALL = $(BIN)/python -m pip install --quiet --editable '.[$(1)]' $(foreach group,$(2),--group $(group))
 
 $(STAMPS)/demo: $(STAMPS)/venv pyproject.toml
-	$(call INSTALL,embedded,examples)
+	$(call INSTALL,embedded$(comma)codegen,examples)
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/venv pyproject.toml
-	$(call INSTALL,embedded,test)
+	$(call INSTALL,embedded$(comma)codegen,test)
 	@touch $@
 
 # The type checkers follow the imports of tests, benchmarks and examples too.
 $(STAMPS)/check: $(STAMPS)/venv pyproject.toml
-	$(call INSTALL,embedded,check test bench examples)
+	$(call INSTALL,embedded$(comma)codegen,check test bench examples)
 	@touch $@
 
 $(STAMPS)/bench: $(STAMPS)/venv pyproject.toml
-	$(call INSTALL,embedded,bench examples)
+	$(call INSTALL,embedded$(comma)codegen,bench examples)
 	@touch $@
 
 # --- services: only their programs; tests start them themselves, on ports of their own --------------------------------
