@@ -49,7 +49,7 @@ from beskar_jobs.wire.messages import (
     JobView,
 )
 from beskar_jobs.wire.topics import Topics
-from beskar_jobs.wire.views import NO_PROGRESS, job_view
+from beskar_jobs.wire.views import NO_PROGRESS, Progress, job_view
 
 DUE_LIMIT: Final = 1_000
 """Jobs that become due in one step at most; the rest follow in the next."""
@@ -223,15 +223,16 @@ class SchedulerSession:
             self.outbox.status(job, tracked.progress)
         else:
             self._state.ledger.forget(job.id)
-            self._rest(job)
+            # A job that ended keeps what its handler said last; one that starts again starts from nothing.
+            self._rest(job, tracked.progress if job.status.is_terminal else NO_PROGRESS)
 
-    def _rest(self, job: Job) -> None:
+    def _rest(self, job: Job, progress: Progress = NO_PROGRESS) -> None:
         """*job* stands in storage and is with nobody."""
         if job.status is JobStatus.ENQUEUED:
             self._state.lanes.push(job)
         elif job.status is JobStatus.SCHEDULED and job.waiting_for in transitions.TIMED:
             self._state.due_at(job.due_at)
-        self.outbox.status(job, NO_PROGRESS, self._state.waiting_for(job))
+        self.outbox.status(job, progress, self._state.waiting_for(job))
 
     def _release_slot(self, job: Job) -> None:
         if job.worker is not None and (entry := self._state.workers.find(job.worker)) is not None:
