@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
+
 from beskar_codegen.files import write_atomically
 
 FOLDER: Final = ".beskar_cache"
-_NAME: Final = "codegen.json"
 _FORMAT: Final = "beskar-codegen-cache 1"
 
 
@@ -28,10 +28,11 @@ class Cache:
     Args:
         root: the project's folder; ``None`` for a cache that keeps nothing.
         key: all that has a say in the results besides the sources: settings, version of the generator.
+        name: of the file; what most runs do not need is in another file than what they do.
     """
 
-    def __init__(self, root: Path | None, key: str) -> None:
-        self._file = None if root is None else root / FOLDER / _NAME
+    def __init__(self, root: Path | None, key: str, name: str = "outcome") -> None:
+        self._file = None if root is None else root / FOLDER / f"codegen-{name}.json"
         self._key = digest("\0".join((_FORMAT, sys.version, key)).encode())
 
     def load(self) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class Cache:
         if head.decode("ascii", "replace") != f"{_FORMAT} {digest(body)}":
             return {}
         try:
-            document: Any = json.loads(body)
+            document: Any = orjson.loads(body)
         except (ValueError, RecursionError):
             return {}
         if not isinstance(document, dict) or document.get("key") != self._key:
@@ -57,7 +58,7 @@ class Cache:
         """Keep *kept*, plain JSON data, for the next run."""
         if self._file is None:
             return
-        body = json.dumps({"key": self._key, "kept": kept}, ensure_ascii=False, separators=(",", ":")).encode()
+        body = orjson.dumps({"key": self._key, "kept": kept})
         with contextlib.suppress(OSError):
             ignore = self._file.parent / ".gitignore"
             if not ignore.exists():

@@ -24,18 +24,20 @@ from beskar_codegen.version import VERSION
 
 def generate(settings: Settings, *, use_cache: bool = True) -> Generation:
     """Work out what the sources of the project come to."""
-    cache = Cache(settings.root if use_cache else None, f"{VERSION}\0{attrs.evolve(settings, root=Path())!r}")
+    root = settings.root if use_cache else None
+    key = f"{VERSION}\0{attrs.evolve(settings, root=Path())!r}"
+    cache = Cache(root, key)
     kept = cache.load()
     files = [each for each in source_files(settings.root, settings.source) if each.path != settings.descriptors]
     digests = _digests(files)
-    if kept and _is_current(settings.root, kept, digests):
+    if kept and kept.get("digests") == digests and surroundings_are_as_they_were(settings.root, kept, digests):
         outcome = from_plain(kept)
         if outcome is not None:
             return outcome
-    from beskar_codegen.steps import run_steps  # noqa: PLC0415  # the parser takes longer than a run without it
+    from beskar_codegen import known_modules, steps  # noqa: PLC0415  # the parser takes longer than a run without it
 
-    outcome, kept = run_steps(settings, kept)
-    cache.store({**kept, **to_plain(outcome), "digests": digests})
+    outcome, keep = steps.run(settings, kept, digests, known_modules.module_cache(root, key))
+    cache.store({**keep, **to_plain(outcome), "digests": digests})
     return outcome
 
 
@@ -49,16 +51,14 @@ def _digests(files: Iterable[SourceFile]) -> dict[str, str]:
     return found
 
 
-def _is_current(root: Path, kept: Kept, digests: Mapping[str, str]) -> bool:
-    """Whether all that the last run has read is as it was, and what it did not find is still not there."""
-    if kept.get("digests") != digests:
-        return False
+def surroundings_are_as_they_were(root: Path, kept: Kept, digests: Mapping[str, str]) -> bool:
+    """Whether what was read outside of the sources is as it was, and what was not found is still not there."""
     consulted, absent = kept.get("consulted"), kept.get("absent")
     if not isinstance(consulted, dict) or not isinstance(absent, list):
         return False
     for path, known in consulted.items():
         try:
-            if digest((root / path).read_bytes()) != known:
+            if path not in digests and digest((root / path).read_bytes()) != known:
                 return False
         except OSError:
             return False

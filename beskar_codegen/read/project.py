@@ -14,7 +14,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -45,11 +45,13 @@ class ProjectSources:
         modules: those that were parsed, by path; modules without handlers are here for their imports.
         problems: of files that are no module (unreadable, not there).
         files: how many there are, parsed or not.
+        names: that lead to the decorator.
     """
 
     modules: tuple[SourceModule, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     files: int = 0
+    names: tuple[str, ...] = ()
 
 
 def read_project(
@@ -65,6 +67,39 @@ def read_project(
     root = Path(os.path.abspath(root))  # not resolved: paths are told as they were given
     with _without_collections():
         return _ProjectReader(root, source, known or {}).read()
+
+
+def read_again(
+    root: Path, source: Sequence[str], paths: Iterable[str], names: Sequence[str], *, known: Container[str]
+) -> dict[str, SourceModule] | None:
+    """Read the files *paths* of the project, by path, with summaries of modules that were looked at on the way.
+
+    Args:
+        names: those that lead to the decorator, as :class:`ProjectSources` tells them.
+        known: paths of the modules that were read before; the others were of no importance, and stay so without a name.
+
+    Returns:
+        ``None`` where that does not do, because other modules may mean something else now as well.
+    """
+    root = Path(os.path.abspath(root))
+    reader = _ModuleReader(ModuleFinder(root, import_roots(root, source)))
+    reader.names = frozenset(names)
+    wanted, renamed = _any_of([*names, "register_type"]), _renames(names)
+    chosen = set(paths)
+    decorated = []
+    for each in source_files(root, source):
+        if each.path in chosen:
+            data = read_bytes(each.file, each.path)
+            if not isinstance(data, bytes) or renamed.search(data):
+                return None
+            if each.path not in known:
+                if wanted.search(data):
+                    return None
+            elif wanted.search(data):
+                decorated.append(each)
+            else:
+                reader.finder.add(each.module, each.is_package, decoded(each.path, data))
+    return _read_share(reader, decorated)
 
 
 def read_module(path: str, text: str, *, root: Path | None = None) -> SourceModule:
@@ -160,7 +195,9 @@ class _ProjectReader:
         for name in self._reachable(modules.values(), summaries):
             modules.setdefault(summaries[name].path, summaries[name])
         ordered = tuple(modules[path] for path in sorted(modules))
-        return ProjectSources(ordered, tuple(sorted(self._problems)), len(self._files))
+        return ProjectSources(
+            ordered, tuple(sorted(self._problems)), len(self._files), tuple(sorted(self._reader.names))
+        )
 
     def _read(self, files: Sequence[SourceFile]) -> dict[str, SourceModule]:
         """The modules of *files* by path, and summaries of those that were looked at on the way."""

@@ -198,7 +198,7 @@ def test_an_output_below_a_file_is_told(project: Path) -> None:
 
 
 def test_a_damaged_cache_changes_no_answer(fresh: Path) -> None:
-    cache = fresh / ".beskar_cache" / "codegen.json"
+    cache = fresh / ".beskar_cache" / "codegen-outcome.json"
     cache.write_bytes(cache.read_bytes()[:-20])
     assert run(fresh, "check").returncode == 0
     cache.write_text("[]")
@@ -338,3 +338,50 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not come about in time"
         time.sleep(0.05)
+
+
+def test_what_changes_bit_by_bit_comes_out_as_if_it_were_generated_at_once(fresh: Path, tmp_path: Path) -> None:
+    second = HANDLERS.replace("mail.send", "mail.read").replace("MailJobHandler", "PostJobHandler")
+    steps: list[tuple[str, str]] = [
+        ("app/handlers.py", HANDLERS.replace("    async def", "    # moved\n    async def")),
+        ("app/types.py", "# moved\n" + TYPES),
+        ("app/types.py", TYPES.replace('cc: str = ""', 'cc: str = "x"')),
+        ("app/more.py", second),
+        ("app/types.py", TYPES.replace("to: str", "to: int")),
+        ("app/__init__.py", "VERSION = 1\n"),
+        ("app/more.py", second.replace('"mail.read"', '""')),
+        ("app/more.py", second),
+    ]
+    for path, text in steps:
+        (fresh / path).write_text(text)
+        done = run(fresh, "generate", "--accept", "mail.send", "--accept", "mail.read")
+        anew = tmp_path / "anew"
+        for each, data in tree(fresh).items():
+            (anew / each).parent.mkdir(parents=True, exist_ok=True)
+            (anew / each).write_bytes(data)
+        told = [run(root, "list", "--json", *options) for root, options in ((fresh, []), (anew, ["--no-cache"]))]
+        assert told[0].stdout == told[1].stdout
+        assert told[0].stderr == told[1].stderr
+        if done.returncode == 0:
+            assert run(anew, "check", "--no-cache").stdout == ""
+
+
+def test_a_project_large_enough_for_several_processes_comes_out_the_same(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    for number in range(45):
+        text = HANDLERS.replace("mail.send", f"mail.send_{number}").replace("MailJobHandler", f"Mail{number}JobHandler")
+        (project / "app" / f"jobs_{number}.py").write_text(text)
+    assert run(project, "generate").returncode == 0
+    code = (
+        f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n"
+        "import os; os.cpu_count = lambda: 1\nfrom beskar_codegen.cli import main\nmain()"
+    )
+    alone = subprocess.run(
+        [sys.executable, "-c", code, "check", "--no-cache"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (alone.returncode, alone.stdout) == (0, "")

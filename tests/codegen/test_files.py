@@ -121,7 +121,7 @@ def test_the_cache_gives_back_what_it_was_given_for_the_same_key_only(tmp_path: 
 def test_a_damaged_cache_is_ignored_and_written_anew(tmp_path: Path, damage: bytes) -> None:
     cache = Cache(tmp_path, "key")
     cache.store({"a": 1})
-    (tmp_path / ".beskar_cache" / "codegen.json").write_bytes(damage)
+    (tmp_path / ".beskar_cache" / "codegen-outcome.json").write_bytes(damage)
     assert cache.load() == {}
     cache.store({"a": 2})
     assert cache.load() == {"a": 2}
