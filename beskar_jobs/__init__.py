@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from beskar_jobs.broker import EmbeddedBroker
     from beskar_jobs.client import JobClient, JobHandle, SyncJobClient, SyncJobHandle
-    from beskar_jobs.handlers import HandlerRegistry, JobContext, JobHandler, JobHandlerWithResult, job_handler
+    from beskar_jobs.handlers import (
+        HandlerRegistry,
+        JobContext,
+        JobHandler,
+        JobHandlerWithResult,
+        default_registry,
+        job_handler,
+    )
     from beskar_jobs.model.errors import (
         BeskarError,
         BrokerUnreachable,
@@ -70,6 +77,7 @@ __all__ = [
     "ValueNotSerializable",
     "WaitingFor",
     "WorkerReplaced",
+    "default_registry",
     "job_handler",
     "register_type",
 ]
@@ -79,7 +87,14 @@ _HOMES: Final = {
     for module, names in {
         "beskar_jobs.broker": ("EmbeddedBroker",),
         "beskar_jobs.client": ("JobClient", "JobHandle", "SyncJobClient", "SyncJobHandle"),
-        "beskar_jobs.handlers": ("HandlerRegistry", "JobContext", "JobHandler", "JobHandlerWithResult", "job_handler"),
+        "beskar_jobs.handlers": (
+            "HandlerRegistry",
+            "JobContext",
+            "JobHandler",
+            "JobHandlerWithResult",
+            "default_registry",
+            "job_handler",
+        ),
         "beskar_jobs.model.errors": (
             "BeskarError",
             "BrokerUnreachable",

@@ -114,5 +114,5 @@ def _execute_problems(handler: HandlerDeclaration, types: Portability) -> Iterat
     result_type = handler.result_type or NoneType()
     problem = execute_problem(handler, handler.args_type, result_type, types)
     if problem is not None:
-        signature = wanted_signature(handler.args_type, result_type)
+        signature = wanted_signature(handler, handler.args_type, result_type)
         yield breach(rules.JOBGEN010, handler.place, handler=handler.name, problem=problem, signature=signature)

@@ -16,9 +16,12 @@ _ANY: Final = NamedType("typing", "Any")
 _NEVER: Final = NamedType("typing", "NoReturn")
 
 
-def wanted_signature(args_type: TypeExpression, result_type: TypeExpression) -> str:
-    """How ``execute`` is to be written."""
-    return f"async def execute(self, context: JobContext[{spelled(args_type)}]) -> {spelled(result_type)}"
+def wanted_signature(handler: HandlerDeclaration, args_type: TypeExpression, result_type: TypeExpression) -> str:
+    """How ``execute`` is to be written: ``def`` where it is."""
+    execute = handler.execute
+    is_plain = execute is not None and execute.is_method and not (execute.is_abstract or execute.is_async)
+    keyword = "def" if is_plain else "async def"
+    return f"{keyword} execute(self, context: JobContext[{spelled(args_type)}]) -> {spelled(result_type)}"
 
 
 def execute_problem(

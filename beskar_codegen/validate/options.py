@@ -81,7 +81,7 @@ def _wanted(argument: Argument) -> str | None:
     if name == "restart_on_crash" and not isinstance(value, bool):
         return "True or False"
     if name == "retry" and value is not None:
-        return "a Retry"
+        return "a Retry, such as Retry(3)"
     if name == "registry" and value is not None:
         return "a HandlerRegistry"
     if name == "timeout" and value is not None and not _is_duration(value):

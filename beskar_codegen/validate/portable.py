@@ -153,7 +153,7 @@ class Portability:
     def _refusal(self, expression: NamedType) -> NotPortable:
         return NotPortable(
             f"is {spelled(expression)}, which is none of the types that can be written as JSON; "
-            "make it an attrs class or a dataclass, or pass a path or an id"
+            "make it an attrs class or a dataclass, add it by register_type, or pass a path or an id"
         )
 
     def _declared(self, expression: NamedType, declared: DeclaredType, made: dict[TypeExpression, Shapes]) -> Shapes:

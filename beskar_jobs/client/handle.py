@@ -67,9 +67,9 @@ class JobHandle(Generic[R]):
                 if update.result_omitted:
                     update = (await self._client.get(self.job_id)).update
         except TimeoutError:
-            latest = self._feed.latest
-            status = "not heard of yet" if latest is None else latest.status.value
-            raise ResultTimeout(f"job {self.job_id} has not ended within {timeout:g} s; it is {status}") from None
+            raise ResultTimeout(
+                f"job {self.job_id} has not ended within {timeout:g} s; it is {_state(self._feed.latest)}"
+            ) from None
         if update.status is JobStatus.CANCELLED:
             raise JobCancelled(self.job_id, update.reason)
         if update.status is JobStatus.DEAD_LETTERED:
@@ -101,3 +101,15 @@ class JobHandle(Generic[R]):
     async def get(self) -> JobDetails:
         """The job as it is stored now."""
         return await self._client.get(self.job_id)
+
+
+def _state(latest: JobStatusUpdate | None) -> str:
+    """How it stands with a job that has not ended: what it waits for, and what went wrong last."""
+    if latest is None:
+        return "not heard of yet"
+    told = latest.status.value
+    if latest.waiting_for is not None:
+        told += f", waiting for: {latest.waiting_for.value}"
+    if latest.failure is not None:
+        told += f"; the last attempt failed: {latest.failure.summary}"
+    return told

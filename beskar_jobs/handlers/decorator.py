@@ -131,7 +131,7 @@ def _check_options(
 
     whole = f"a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
     check(_is_int(priority, -MAX_PRIORITY, MAX_PRIORITY), "priority", priority, whole)
-    check(retry is None or isinstance(retry, Retry), "retry", retry, "a Retry")
+    check(retry is None or isinstance(retry, Retry), "retry", retry, "a Retry, such as Retry(3)")
     check(isinstance(restart_on_crash, bool), "restart_on_crash", restart_on_crash, "True or False")
     check(_is_int(max_crashes, 0, MAX_PRIORITY), "max_crashes", max_crashes, "a whole number of at least 0")
     check(_is_int(version, 1, MAX_VERSION), "version", version, f"a whole number from 1 to {MAX_VERSION}")

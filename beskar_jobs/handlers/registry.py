@@ -75,7 +75,15 @@ class HandlerRegistry:
 
     @classmethod
     def of(cls, handlers: Iterable[HandlerItem]) -> HandlerRegistry:
-        """The registry with exactly *handlers*: decorated classes, instances, and ``(class, factory)`` pairs."""
+        """The registry with exactly *handlers*: decorated classes, instances, and ``(class, factory)`` pairs.
+
+        Raises:
+            InvalidValue: something else is among them.
+            JobDefinitionError: JOBGEN005, two of them have one job type.
+        """
+        given: object = handlers
+        if isinstance(given, str | type) or not isinstance(given, Iterable):
+            raise InvalidValue(f"handlers is a list, such as [MailJobHandler], and not {given!r} itself")
         registry = cls()
         for item in handlers:
             if isinstance(item, tuple):
@@ -148,8 +156,9 @@ class HandlerRegistry:
             if missing:
                 name = definition.handler.__qualname__
                 raise InvalidValue(
-                    f"{name} cannot be built: its constructor needs {', '.join(missing)}; register an instance, "
-                    f"registry.register({name}(…)), or a factory, registry.register({name}, factory=…)"
+                    f"{name} cannot be built: its constructor needs {', '.join(missing)}; tell how, below the class: "
+                    f"from beskar_jobs import default_registry; "
+                    f"default_registry.register({name}, factory=lambda: {name}(…))"
                 )
 
 
@@ -159,6 +168,12 @@ def definition_of(handler: type[Handler] | Handler) -> HandlerDefinition:
     Raises:
         InvalidValue: not a handler, or not decorated itself (a subclass of a decorated class is not).
     """
+    given: object = handler
+    if not isinstance(given, type | HandlerBase):
+        raise InvalidValue(
+            f"handlers are given as decorated classes, instances or (class, factory) pairs, not as {given!r}; "
+            "import the class and name it, or leave handlers out: then all that was imported is there"
+        )
     cls = handler if isinstance(handler, type) else type(handler)
     definition = cls.__dict__.get("__job_definition__")
     if not isinstance(definition, HandlerDefinition):

@@ -96,9 +96,18 @@ def check_execute(cls: type[HandlerBase[Any, Any]], args_type: Any, result_type:
     function = inspect.getattr_static(cls, "execute")
     problem, is_async = _execute_problem(function, args_type, result_type)
     if problem is not None:
-        wanted = f"async def execute(self, context: JobContext[{type_name(args_type)}]) -> {type_name(result_type)}"
+        keyword = "def" if _is_plain_function(function) else "async def"
+        wanted = f"{keyword} execute(self, context: JobContext[{type_name(args_type)}]) -> {type_name(result_type)}"
         raise rules.JOBGEN010.error(handler=cls.__qualname__, problem=problem, signature=wanted)
     return is_async
+
+
+def _is_plain_function(function: Any) -> bool:
+    """Whether it is there and written ``def``, which a hint keeps."""
+    if not inspect.isfunction(function) or getattr(function, "__isabstractmethod__", False):
+        return False
+    inner = inspect.unwrap(function)
+    return not (inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner))
 
 
 def _execute_problem(function: Any, args_type: Any, result_type: Any) -> tuple[str | None, bool]:

@@ -61,8 +61,9 @@ class Retry:
     """How often and when a failed job is tried again.
 
     Args:
-        max_retries: attempts after the first; 0 never tries again.
-        delays: seconds (or timedeltas) before the first, second, … retry; the last one repeats.
+        max_retries: attempts after the first: ``Retry(3)`` makes four attempts at most; 0 never tries again.
+        delays: seconds (or timedeltas) before the first, second, … retry; the last one repeats. There may be more than
+            *max_retries*, so that one list goes with several bounds; the rest is not used.
         jitter: spread of the delay, multiplicative: ``delay * (1 + jitter * r)`` with r in [-1, 1]; clamped to [0, 1].
         retry_on: only these exceptions (or their subclasses) are tried again; empty: all.
         give_up_on: these exceptions (or their subclasses) are never tried again; wins over *retry_on*.

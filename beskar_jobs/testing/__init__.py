@@ -1,1 +1,32 @@
-"""Public: what holds implementations to the contracts, and the real services that tests need."""
+"""Public: tools for the tests of handlers, suites that hold implementations to the contracts, and real services.
+
+For handlers of your own: :class:`RecordingLink`, which shows what one attempt reports, and :func:`cluster`, a whole
+system in the event loop of a test.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from beskar_jobs.testing.attempts import RecordingLink
+    from beskar_jobs.testing.in_memory import cluster
+
+__all__ = ["RecordingLink", "cluster"]
+
+_HOMES: Final = {"RecordingLink": "beskar_jobs.testing.attempts", "cluster": "beskar_jobs.testing.in_memory"}
+
+if not TYPE_CHECKING:  # a type checker knows the names, and is to refuse all others
+
+    def __getattr__(name: str) -> Any:
+        """A public name, on its first use: a test of one attempt loads neither broker nor scheduler."""
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

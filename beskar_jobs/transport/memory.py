@@ -47,7 +47,8 @@ class MemoryTransport:
     """:class:`~beskar_jobs.ports.transport.Transport` to a :class:`MemoryBroker`.
 
     Args:
-        url: the broker's :attr:`~MemoryBroker.url`. A broker that is not there counts as one that does not answer.
+        url: the broker's :attr:`~MemoryBroker.url`. A broker that is stopped counts as one that does not answer, which
+            may change; one that was never made is an error at once, for nobody else can make it.
     """
 
     def __init__(self, url: str, options: TransportOptions, listener: TransportListener) -> None:
@@ -117,7 +118,11 @@ class MemoryTransport:
         """
         broker = find_memory_broker(self._broker_url)
         if broker is None:
-            raise LinkRefused("there is no in-memory broker with this URL in this process")
+            raise LinkRefused(
+                "no in-memory broker of this process has this URL; make one with MemoryBroker "
+                "(beskar_jobs.transport.memory), keep it, and take its url",
+                final=True,
+            )
         number = self._number = self._number + 1
         will = None if self._options.will is None else self._options.will(number)
         events = _Events(self)

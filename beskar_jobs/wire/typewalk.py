@@ -145,7 +145,7 @@ def _shapes(declared: Any, made: dict[Any, _Shapes]) -> _Shapes:
     if not isinstance(origin, type) or class_kind(origin) is None:
         raise NotPortable(
             f"is {type_name(declared)}, which is none of the types that can be written as JSON; "
-            "make it an attrs class or a dataclass, or pass a path or an id"
+            "make it an attrs class or a dataclass, add it by register_type, or pass a path or an id"
         )
     made[declared] = frozenset({"object"})
     for field in fields_of(declared):

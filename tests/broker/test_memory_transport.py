@@ -287,3 +287,11 @@ def test_broker_is_found_by_its_url_as_long_as_somebody_holds_it() -> None:
     del broker
     gc.collect()
     assert find_memory_broker("memory://by-name") is None
+
+
+async def test_a_url_that_no_broker_has_is_an_error_at_once_that_says_how_to_make_one() -> None:
+    transport = create_transport("memory://nobody", options("a", connect_timeout=3600), Log())
+    async with asyncio.timeout(60):  # long before the hour that a silent broker would be given
+        with pytest.raises(BrokerUnreachable, match=r"make one with MemoryBroker \(beskar_jobs.transport.memory\)"):
+            await transport.open()
+    await transport.close()

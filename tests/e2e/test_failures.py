@@ -66,7 +66,8 @@ async def test_whatever_a_handler_raises_is_its_attempts_failure_and_the_worker_
 async def test_a_result_that_does_not_fit_fails_the_attempt_for_that_reason(cluster: Cluster) -> None:
     await cluster.start(WrongResultHandler)
     handle = await cluster.client.enqueue(WrongResultHandler.request(Number(1)))
-    with pytest.raises(JobFailed, match="value") as failed:
+    job_type = WrongResultHandler.job_type
+    with pytest.raises(JobFailed, match=f"the result of {job_type}: .*value") as failed:
         await handle.result(PATIENCE)
     assert failed.value.failure.kind is FailureKind.RESULT
 
@@ -76,7 +77,7 @@ async def test_arguments_that_do_not_fit_are_dead_lettered_without_retry(cluster
     handle = await cluster.client.enqueue(
         RawRequest("e2e.square", {"n": "seven"}, queue="math"), retry=Retry(5, delays=[60])
     )
-    with pytest.raises(JobFailed, match="n") as failed:
+    with pytest.raises(JobFailed, match=r"the arguments of e2e\.square: .*n") as failed:
         await handle.result(PATIENCE)
     assert failed.value.failure.kind is FailureKind.ARGUMENTS
     details = await handle.get()

@@ -6,7 +6,16 @@ import asyncio
 
 import pytest
 
-from beskar_jobs import JobCancelled, JobContext, JobFailed, JobStatus, ResultTimeout, SchedulerUnavailable
+from beskar_jobs import (
+    JobCancelled,
+    JobContext,
+    JobFailed,
+    JobStatus,
+    ResultTimeout,
+    Retry,
+    SchedulerUnavailable,
+    WaitingFor,
+)
 from beskar_jobs.wire.messages import StatusMessage
 from beskar_jobs.wire.serializer import JsonSerializer
 from tests.e2e.cluster import PATIENCE, Cluster, play, reaches, results, within
@@ -86,6 +95,20 @@ async def test_waiting_ends_in_time_and_the_job_goes_on(cluster: Cluster) -> Non
         await handle.result(0.05)
     gate.opened.set()
     assert await handle.result(PATIENCE) == handle.job_id
+
+
+async def test_a_result_that_is_late_tells_what_went_wrong_last_and_what_the_job_waits_for(cluster: Cluster) -> None:
+    async def fails(_: JobContext[Scene]) -> str:
+        raise ConnectionError("the lights are out")
+
+    await cluster.start(Play(fails))
+    handle = await cluster.client.enqueue(play(Play), retry=Retry(1, delays=[3600]))
+    async with asyncio.timeout(PATIENCE):
+        async for update in handle.watch():
+            if update.waiting_for is WaitingFor.RETRY:
+                break
+    with pytest.raises(ResultTimeout, match=r"waiting for: retry; .* failed: .*ConnectionError: the lights are out"):
+        await handle.result(0.05)
 
 
 async def test_a_job_that_ends_while_a_client_subscribes_is_never_missed(cluster: Cluster) -> None:

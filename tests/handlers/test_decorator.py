@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from datetime import timedelta
@@ -28,6 +29,10 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
+class Registrable:
+    """A plain class, which is nowhere registered."""
+
+
 @attrs.frozen
 class Args:
     name: str
@@ -41,6 +46,11 @@ class Result:
 @attrs.frozen
 class Upload:
     file: IO[bytes]
+
+
+@attrs.frozen
+class Scan:
+    place: Registrable
 
 
 class MailJobHandler(JobHandler[Args]):
@@ -127,6 +137,7 @@ def test_jobgen001_a_class_inside_a_function_is_refused() -> None:
 
     assert caught.value.code == "JOBGEN001"
     assert "Inner is defined inside a function" in str(caught.value)
+    assert "for a test" in caught.value.hint
 
 
 class Outer:
@@ -254,6 +265,15 @@ def test_jobgen008_arguments_that_cannot_be_serialised_are_refused() -> None:
     assert "Upload.file is IO[bytes]" in str(error)
 
 
+class ScanHandler(JobHandler[Scan]):
+    def execute(self, context: JobContext[Scan]) -> None:
+        """Never runs."""
+
+
+def test_jobgen008_of_a_plain_class_names_register_type_once() -> None:
+    assert str(refusal(ScanHandler)).count("register_type") == 1
+
+
 def test_jobgen009_a_result_that_cannot_be_serialised_is_refused() -> None:
     error = refusal(AnyResult)
     assert error.code == "JOBGEN009"
@@ -304,7 +324,9 @@ def test_jobgen010_an_execute_that_disagrees_is_refused(function: Any, message: 
     error = refusal(with_execute(function))
     assert error.code == "JOBGEN010"
     assert message in str(error)
-    assert "async def execute(self, context: JobContext[Args]) -> Result" in error.hint
+    is_plain = inspect.isfunction(function) and not function.__name__.startswith("async")
+    keyword = "def" if is_plain else "async def"
+    assert error.hint == f"write it as: {keyword} execute(self, context: JobContext[Args]) -> Result"
 
 
 def test_jobgen010_a_missing_execute_is_refused() -> None:
@@ -371,7 +393,7 @@ def test_a_wrapped_async_execute_is_still_async() -> None:
         ({"priority": "high"}, "priority is a whole number from -1000000 to 1000000, not 'high'"),
         ({"priority": True}, "priority"),
         ({"priority": 10**7}, "priority"),
-        ({"retry": 3}, "retry is a Retry, not 3"),
+        ({"retry": 3}, "retry is a Retry, such as Retry(3), not 3"),
         ({"timeout": 0}, "timeout is a number of seconds (or a timedelta) above 0, not 0"),
         ({"timeout": -1.5}, "timeout"),
         ({"timeout": float("nan")}, "timeout"),

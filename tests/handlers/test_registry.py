@@ -63,16 +63,31 @@ def test_of_takes_classes_instances_and_factories() -> None:
 def test_a_constructor_that_needs_arguments_is_told_before_the_first_job() -> None:
     registry = HandlerRegistry.of([MailHandler, PlainHandler])
     with pytest.raises(
-        InvalidValue, match=r"MailHandler cannot be built: its constructor needs server, port; register"
-    ):
+        InvalidValue,
+        match=r"MailHandler cannot be built: its constructor needs server, port; tell how, below the class",
+    ) as caught:
         registry.check_buildable()
+    way_out = "from beskar_jobs import default_registry; default_registry.register(MailHandler, factory=lambda: MailH"
+    assert way_out in str(caught.value)
     HandlerRegistry.of([PlainHandler]).check_buildable()
 
 
-@pytest.mark.parametrize("item", [Undecorated, Undecorated(), str, "a.mail"], ids=str)
+@pytest.mark.parametrize("item", [Undecorated, Undecorated(), str], ids=str)
 def test_what_is_no_decorated_handler_is_refused(item: Any) -> None:
     with pytest.raises(InvalidValue, match="is not decorated with @job_handler"):
         HandlerRegistry.of([item])
+
+
+@pytest.mark.parametrize("item", ["digests", 5, None])
+def test_what_is_no_class_and_no_instance_is_told_what_to_give_instead(item: Any) -> None:
+    with pytest.raises(InvalidValue, match=f"not as {item!r}; import the class and name it"):
+        HandlerRegistry.of([item])
+
+
+@pytest.mark.parametrize("handlers", ["digests", PlainHandler, PlainHandler()])
+def test_what_is_no_list_of_handlers_is_told_to_be_one(handlers: Any) -> None:
+    with pytest.raises(InvalidValue, match="handlers is a list"):
+        HandlerRegistry.of(handlers)
 
 
 RELOADED = """

@@ -16,7 +16,10 @@ JOBGEN001: Final = Rule(
         the handler has to be a plain named class for the same reason.
     """,
     message="{handler} is defined inside a function, where generated code cannot reach it",
-    hint="move the class to module level",
+    hint=(
+        "move the class to module level; for a test, to that of the test's module, "
+        "with registry=HandlerRegistry() to keep it apart"
+    ),
     example="""
         def make_handler():
             @job_handler("mail.send")
