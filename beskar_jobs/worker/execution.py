@@ -239,7 +239,7 @@ class Execution:
         try:
             arguments = self._serializer.load_value(bytes(claim.arguments), definition.args_type)
         except ValueNotSerializable as problem:
-            raise _MisfitError(FailureKind.ARGUMENTS, problem) from None
+            raise _MisfitError(FailureKind.ARGUMENTS, claim.job_type, problem) from None
         deadline = None
         if claim.timeout is not None:
             deadline = self._clock.now().wall + timedelta(seconds=claim.timeout)
@@ -268,9 +268,9 @@ class Execution:
         try:
             data = self._serializer.dump_value(result, running.definition.result_type)
             if len(data) > MAX_RESULT_BYTES:
-                raise ValueNotSerializable(f"the result is {len(data)} bytes long; {MAX_RESULT_BYTES} are allowed")
+                raise ValueNotSerializable(f"{len(data)} bytes; {MAX_RESULT_BYTES} are allowed")
         except ValueNotSerializable as problem:
-            raise _MisfitError(FailureKind.RESULT, problem) from None
+            raise _MisfitError(FailureKind.RESULT, running.claim.job_type, problem) from None
         return running.event("succeeded", data)
 
     def _failed(self, running: RunningAttempt, error: BaseException, *, timed_out: bool) -> AttemptEvent | None:
@@ -304,7 +304,8 @@ def _cancel_tasks(attempts: Sequence[RunningAttempt]) -> None:
 class _MisfitError(Exception):
     """Arguments or result do not fit their declared type."""
 
-    def __init__(self, kind: FailureKind, problem: ValueNotSerializable) -> None:
+    def __init__(self, kind: FailureKind, job_type: str, problem: ValueNotSerializable) -> None:
         super().__init__(kind, problem)
         self.kind = kind
-        self.problem = problem
+        what = "the result" if kind is FailureKind.RESULT else "the arguments"
+        self.problem = ValueNotSerializable(f"{what} of {job_type}: {problem}").with_traceback(problem.__traceback__)
