@@ -202,7 +202,7 @@ def fail(job: Job, fence: int, failure: JobFailure, now: datetime, r: float) -> 
     if failure.kind is FailureKind.ARGUMENTS:
         why = "the arguments do not fit the handler"
     elif not retry.covers((failure.error_type, *failure.error_bases)) and failure.kind is FailureKind.EXCEPTION:
-        why = f"{failure.error_type} is not to be retried"
+        why = f"{failure.type_name} is not to be retried"
     elif failures > retry.max_retries:
         why = "no retry left" if retry.max_retries else "failed"
     else:

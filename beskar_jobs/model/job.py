@@ -101,7 +101,13 @@ class JobFailure:
 
     @property
     def summary(self) -> str:
-        return f"{self.error_type}: {self.message}" if self.error_type else self.message
+        """Type and message, as people read it."""
+        return f"{self.type_name}: {self.message}" if self.error_type else self.message
+
+    @property
+    def type_name(self) -> str:
+        """``error_type`` as Python's own tracebacks have it: a built-in exception without its module."""
+        return self.error_type.removeprefix("builtins.")
 
 
 @attrs.frozen

@@ -18,12 +18,17 @@ from beskar_jobs.model.retry import Retry
 
 @attrs.frozen
 class HandlerPolicy:
-    """What a handler class declares about its job type: the handler's rung of the job policy."""
+    """What a handler class declares about its job type: the handler's rung of the job policy, and its queue.
+
+    Attributes:
+        queue: where its jobs wait unless the enqueuer says otherwise; ``""`` from a worker that does not tell.
+    """
 
     retry: Retry | None = None
     timeout: float | None = None
     restart_on_crash: bool = True
     max_crashes: int = DEFAULT_MAX_CRASHES
+    queue: str = ""
 
 
 @attrs.frozen

@@ -19,6 +19,7 @@ from beskar_jobs.model.errors import OutboundQueueFull, PayloadInvalid, Transpor
 from beskar_jobs.ports.serializer import Serializer
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, Transport, TransportOptions
 from beskar_jobs.transport import create_transport
+from beskar_jobs.transport.urls import redact
 from beskar_jobs.wire.serializer import JsonSerializer
 from beskar_jobs.wire.topics import DEFAULT_PREFIX, ParsedTopic, Topics
 
@@ -89,8 +90,10 @@ class RoleConnection:
         self._listener = listener
         self._quiet_until: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        url = broker if isinstance(broker, str) else broker.url
+        self.url = redact(url)  # as it may be shown
         self._transport: Transport = create_transport(
-            broker if isinstance(broker, str) else broker.url,
+            url,
             TransportOptions(
                 client_id=client_id,
                 will=will,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 from collections.abc import Coroutine
 from types import TracebackType
@@ -28,9 +29,11 @@ from beskar_jobs.runtime.clock import SystemClock
 from beskar_jobs.runtime.connection import Broker, ConnectionSettings, RoleConnection
 from beskar_jobs.runtime.identity import new_incarnation, process_name
 from beskar_jobs.scheduler.committing import CommitHop
+from beskar_jobs.scheduler.news import tell
 from beskar_jobs.scheduler.queries import answer
 from beskar_jobs.scheduler.statuses import StatusHop
 from beskar_jobs.storage import create_storage
+from beskar_jobs.transport.urls import redact
 from beskar_jobs.wire.messages import (
     CancelCommand,
     CancelReply,
@@ -85,6 +88,7 @@ class JobScheduler:
             raise InvalidValue(f"status_retention is at least 1 second, not {status_retention}")
         self._incarnation = new_incarnation()
         self._storage = create_storage(storage) if isinstance(storage, str) else storage
+        self._storage_name = redact(storage) if isinstance(storage, str) else type(storage).__name__
         self._clock = clock or SystemClock()
         self._connection = RoleConnection(
             broker,
@@ -152,7 +156,10 @@ class JobScheduler:
             await self._storage.close()
             raise
         self._step()
-        logger.info("scheduler %s is ready", self.scheduler_id)
+        logger.info(
+            "scheduler %s is ready: broker %s, prefix %r, storage %s, process %d",
+            *(self.scheduler_id, self._connection.url, self._connection.topics.prefix, self._storage_name, os.getpid()),
+        )
 
     async def stop(self) -> None:
         """Commit what was taken in, say good-bye, disconnect. Bounded: some seconds at most."""
@@ -277,6 +284,8 @@ class JobScheduler:
         for read in self._session.take_reads():
             self._spawn(self._read(read))
         self._connection.send([self._outbound(send) for send in self._session.outbox.take()])
+        if notable := self._session.take_notable():
+            tell(notable, logger)
         self._commits.wake()
         self._statuses.wake(busy=self._commits.busy)
         self._set_timer()

@@ -29,7 +29,7 @@ from beskar_jobs.wire.messages import (
     SchedulerPresenceMessage,
     WorkerPresenceMessage,
 )
-from beskar_jobs.wire.topics import ParsedTopic, TopicKind
+from beskar_jobs.wire.topics import DEFAULT_PREFIX, ParsedTopic, TopicKind
 from beskar_jobs.worker.execution import AttemptOutcomes, Execution, StopReason
 
 logger: Final = logging.getLogger("beskar_jobs.worker")
@@ -37,6 +37,8 @@ logger: Final = logging.getLogger("beskar_jobs.worker")
 FAREWELL_EXPIRY: Final = 3600
 """Seconds that the offline notice of a worker stays with the broker; ids that never return leave nothing behind."""
 ACKNOWLEDGE_TIMEOUT: Final = 5.0
+SCHEDULER_EXPECTED: Final = 3.0
+"""Seconds after which a worker that has heard of no scheduler says so; one that runs is heard of at once."""
 T = TypeVar("T")
 
 
@@ -78,6 +80,7 @@ class WorkerEngine(AttemptOutcomes):
         self._quiet = asyncio.Event()
         self._closing = False
         self._retiring: asyncio.Task[None] | None = None
+        self._lonely = False
 
     # -- the thread ----------------------------------------------------------------------------------------------------
 
@@ -161,6 +164,16 @@ class WorkerEngine(AttemptOutcomes):
             ]
         )
         self._beat()
+        self._clock.call_later(SCHEDULER_EXPECTED, self._look_for_scheduler)
+
+    def _look_for_scheduler(self) -> None:
+        if not self._scheduler_incarnations and not self._closing:
+            self._lonely = True
+            prefix = self._settings.prefix
+            logger.warning(
+                "no scheduler on prefix %r of %s yet, so no jobs come; 'beskar scheduler%s' starts one",
+                *(prefix, self.url, "" if prefix == DEFAULT_PREFIX else f" --prefix {prefix}"),
+            )
 
     async def drain(self, grace: float, release_grace: float) -> None:
         """Take no more; let what runs end within *grace* seconds, release the rest, see all acknowledged."""
@@ -169,13 +182,19 @@ class WorkerEngine(AttemptOutcomes):
             return
         session.draining = True
         self._say_heartbeat()
+        if session.running:
+            logger.info("waiting for %s, up to %g s", _counted(session.running, "running job"), grace)
         if not await self._wait_quiet(lambda: session.running == 0, grace):
-            logger.warning("%d attempts still run after %g s; they are released", session.running, grace)
+            still = _counted(session.running, "job")
+            logger.warning("%s did not end within %g s: back to the queue, no attempt counted", still, grace)
             execution.stop_all(StopReason.RELEASE)
             await self._wait_quiet(lambda: session.running == 0, release_grace)
             execution.release_rest()
         if not await self._wait_quiet(lambda: session.unacknowledged == 0, ACKNOWLEDGE_TIMEOUT):
-            logger.warning("%d ends of attempts were not acknowledged before the stop", session.unacknowledged)
+            logger.warning(
+                "no scheduler has acknowledged the ends of %s; what none has heard runs again on another worker",
+                _counted(session.unacknowledged, "attempt"),
+            )
 
     async def close(self) -> None:
         """Say good-bye, so that no Will is needed, and disconnect."""
@@ -220,6 +239,11 @@ class WorkerEngine(AttemptOutcomes):
     def _require_connection(self) -> RoleConnection:
         assert self._connection is not None, "the engine was not opened"
         return self._connection
+
+    @property
+    def url(self) -> str:
+        """The broker's URL, as it may be shown."""
+        return self._require_connection().url
 
     @property
     def connected(self) -> bool:
@@ -319,6 +343,9 @@ class WorkerEngine(AttemptOutcomes):
         known = self._scheduler_incarnations.get(scheduler.scheduler_id)
         if scheduler.is_online and known != scheduler.incarnation:
             self._scheduler_incarnations[scheduler.scheduler_id] = scheduler.incarnation
+            if self._lonely:
+                self._lonely = False
+                logger.info("scheduler %s is there", scheduler.scheduler_id)
             self._session.tell_all_again(self._clock.now().monotonic)
             self._flush_soon()
 
@@ -364,3 +391,7 @@ class WorkerEngine(AttemptOutcomes):
             retain=True,
             expiry=expiry,
         )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

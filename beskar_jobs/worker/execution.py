@@ -39,6 +39,7 @@ from beskar_jobs.model.job import FailureKind, JobFailure, JobId
 from beskar_jobs.ports.clock import Clock
 from beskar_jobs.ports.serializer import Serializer
 from beskar_jobs.wire.messages import MAX_RESULT_BYTES, NULL, Attempt, AttemptEvent, Claim
+from beskar_jobs.worker.attempt_log import log_end, log_starts
 from beskar_jobs.worker.failures import failure_from
 from beskar_jobs.worker.threads import DaemonThreads
 
@@ -67,9 +68,22 @@ class AttemptOutcomes(Protocol):
 
 
 class RunningAttempt:
-    """One attempt under way; the handler's link to the worker."""
+    """One attempt under way; the handler's link to the worker.
 
-    def __init__(self, claim: Claim, queue: str, definition: HandlerDefinition, outcomes: AttemptOutcomes) -> None:
+    Args:
+        started: monotonic time at which it was taken.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        queue: str,
+        definition: HandlerDefinition,
+        outcomes: AttemptOutcomes,
+        *,
+        clock: Clock,
+        started: float,
+    ) -> None:
         self.claim = claim
         self.queue = queue
         self.definition = definition
@@ -77,6 +91,8 @@ class RunningAttempt:
         self.stop_reason: StopReason | None = None
         self.task: asyncio.Task[None] | None = None
         self._outcomes = outcomes
+        self._clock = clock
+        self._started = started
         self._lock = threading.Lock()
         self._told = False
 
@@ -92,6 +108,8 @@ class RunningAttempt:
         """Tell the one outcome; a later one only frees the slot."""
         with self._lock:
             first, self._told = not self._told, True
+        if first and logger.isEnabledFor(logging.WARNING):
+            log_end(self.claim, event, self._clock.now().monotonic - self._started)
         if first and event is not None:
             self._outcomes.ended(event, frees_slot=frees_slot)
         elif frees_slot:
@@ -142,8 +160,11 @@ class Execution:
     def start(self, queue: str, claims: Sequence[Claim]) -> None:
         """Start these attempts, each in its place."""
         for_loop: list[RunningAttempt] = []
+        log_starts(claims)
+        now = self._clock.now().monotonic
         for claim in claims:
-            running = RunningAttempt(claim, queue, self._definitions[claim.job_type], self._outcomes)
+            definition = self._definitions[claim.job_type]
+            running = RunningAttempt(claim, queue, definition, self._outcomes, clock=self._clock, started=now)
             self._running[running.attempt] = running
             if running.definition.is_async:
                 for_loop.append(running)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import Final, Self
+
+import attrs
 
 from beskar_jobs.core.working import WorkerSession
 from beskar_jobs.handlers.registry import HandlerItem, HandlerRegistry, default_registry
@@ -82,6 +85,7 @@ class JobWorker:
         self._clock = clock or SystemClock()
         self._engine: WorkerEngine | None = None
         self._failure: asyncio.Future[None] | None = None
+        self._waited_for = False
 
     @property
     def connected(self) -> bool:
@@ -103,7 +107,10 @@ class JobWorker:
             self.worker_id,
             new_incarnation(),
             queues=self.queues,
-            handlers={definition.job_type: definition.policy for definition in self._registry},
+            handlers={
+                definition.job_type: attrs.evolve(definition.policy, queue=definition.queue)
+                for definition in self._registry
+            },
             max_concurrency=self.max_concurrency,
             interval=self._interval,
         )
@@ -114,7 +121,7 @@ class JobWorker:
             self._settings,
             self._clock,
             interval=self._interval,
-            on_failure=lambda problem: loop.call_soon_threadsafe(_fail, failure, problem),
+            on_failure=lambda problem: loop.call_soon_threadsafe(self._fail, failure, problem),
         )
         execution = Execution(self._registry, self._settings.serializer, self._clock, engine, loop)
         self._engine = engine
@@ -125,7 +132,16 @@ class JobWorker:
             engine.end()
             self._engine = None
             raise
-        logger.info("worker %s is ready for %d job types", self.worker_id, len(self._registry))
+        logger.info(
+            "worker %s is ready: %d job types, %s, %d slots, broker %s, prefix %r, process %d",
+            self.worker_id,
+            len(self._registry),
+            f"queues {', '.join(self.queues)}" if self.queues else "all queues",
+            self.max_concurrency,
+            engine.url,
+            self._settings.prefix,
+            os.getpid(),
+        )
 
     async def wait(self) -> None:
         """Wait until this worker must stop.
@@ -134,6 +150,7 @@ class JobWorker:
             WorkerReplaced: another process runs under the same worker id.
         """
         if self._failure is not None:
+            self._waited_for = True
             await asyncio.shield(self._failure)
 
     async def stop(self) -> None:
@@ -159,6 +176,13 @@ class JobWorker:
             _settle(self._failure)
         return _Done()
 
+    def _fail(self, failure: asyncio.Future[None], problem: BeskarError) -> None:
+        if not failure.done():
+            failure.set_exception(problem)
+            failure.exception()  # it may be that nobody waits; then it is not an error that nobody did
+            if not self._waited_for:  # who waits is told by the exception
+                logger.error("%s", problem)
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self
@@ -174,13 +198,6 @@ class _Done:
 
     def __await__(self) -> Generator[None, None, None]:
         yield
-
-
-def _fail(failure: asyncio.Future[None], problem: BeskarError) -> None:
-    if not failure.done():
-        failure.set_exception(problem)
-        failure.exception()  # it may be that nobody waits; then it is not an error that nobody did
-        logger.error("%s", problem)
 
 
 def _settle(failure: asyncio.Future[None] | None) -> None:

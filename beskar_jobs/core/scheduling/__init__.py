@@ -11,7 +11,28 @@ reads and sends what the session asks for. Principles that hold the whole togeth
   worker stops.
 """
 
-from beskar_jobs.core.scheduling.records import Batch, ReadDue, ReadJobs, ReadLane, Reply, Send
+from beskar_jobs.core.scheduling.records import (
+    Batch,
+    Notable,
+    ReadDue,
+    ReadJobs,
+    ReadLane,
+    Reply,
+    Send,
+    WorkerCame,
+    WorkerGone,
+)
 from beskar_jobs.core.scheduling.session import SchedulerSession
 
-__all__ = ["Batch", "ReadDue", "ReadJobs", "ReadLane", "Reply", "SchedulerSession", "Send"]
+__all__ = [
+    "Batch",
+    "Notable",
+    "ReadDue",
+    "ReadJobs",
+    "ReadLane",
+    "Reply",
+    "SchedulerSession",
+    "Send",
+    "WorkerCame",
+    "WorkerGone",
+]

@@ -13,7 +13,7 @@ from typing import Final
 
 from beskar_jobs.core import transitions
 from beskar_jobs.core.scheduling.dispatching import Dispatching
-from beskar_jobs.core.scheduling.records import Purpose, Question, Tracked
+from beskar_jobs.core.scheduling.records import Purpose, Question, Tracked, WorkerCame, WorkerGone
 from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.core.workers import WorkerEntry
 from beskar_jobs.model.job import Job, JobId, JobStatus, WorkerRef
@@ -47,12 +47,17 @@ class Presence:
         self._unseen = dict.fromkeys(self._state.ledger.worker_refs(), now.monotonic + START_GRACE)
 
     def on_heartbeat(self, heartbeat: WorkerHeartbeat, now: Now) -> None:
+        ref = WorkerRef(heartbeat.worker_id, heartbeat.incarnation)
+        before = self._state.workers.find(ref)
         change = self._state.workers.on_heartbeat(heartbeat, now.monotonic)
-        if change.lost is not None:
-            self._lost(change.lost, change.lost_reason, now)
+        stranger = before is None and not heartbeat.is_online  # a notice kept by the broker; old news, mostly
+        if change.lost is not None and not (stranger and not self._state.ledger.with_worker(change.lost)):
+            self._lost(change.lost, change.lost_reason, now, before if change.lost == ref else None)
         if change.arrived is not None:
+            if before is None:
+                self._state.notable.append(WorkerCame(heartbeat))
             self._arrived(change.arrived, now)
-        entry = self._state.workers.find(WorkerRef(heartbeat.worker_id, heartbeat.incarnation))
+        entry = self._state.workers.find(ref)
         if entry is not None and entry.heartbeat is heartbeat:
             self._compare(entry, now)
 
@@ -167,12 +172,16 @@ class Presence:
             deadlines.append(workers)
         return min(deadlines, default=None)
 
-    def _lost(self, ref: WorkerRef, reason: str, now: Now) -> None:
+    def _lost(self, ref: WorkerRef, reason: str, now: Now, entry: WorkerEntry | None = None) -> None:
         self._unseen.pop(ref, None)
         self._expected.pop(ref, None)
         self._state.counters["workers lost"] += 1
-        for tracked in self._state.ledger.with_worker(ref):
+        had = list(self._state.ledger.with_worker(ref))
+        for tracked in had:
             self._lose(tracked.job.id, tracked.job.fence, ref, f"{reason} ({ref.worker_id})", now)
+        restarted = sum(1 for tracked in had if tracked.job.status is JobStatus.ENQUEUED)
+        in_order = entry is not None and entry.heartbeat.draining and not had
+        self._state.notable.append(WorkerGone(ref, reason, in_order, len(had), restarted))
 
     def _lose(self, job_id: JobId, fence: int, ref: WorkerRef, reason: str, now: Now) -> None:
         tracked = self._state.ledger.get(job_id)

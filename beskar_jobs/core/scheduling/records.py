@@ -9,6 +9,7 @@ from enum import Enum
 import attrs
 
 from beskar_jobs.model.job import Job, JobId, WorkerRef
+from beskar_jobs.model.presence import WorkerHeartbeat
 from beskar_jobs.ports.storage import Change, Commit, Lane
 from beskar_jobs.wire.messages import Attempt, EnqueueException, Message
 from beskar_jobs.wire.views import Progress
@@ -107,6 +108,34 @@ class RefusedEnd:
 
     attempt: Attempt
     worker: WorkerRef
+
+
+@attrs.frozen
+class WorkerCame:
+    """A worker process that was not there before."""
+
+    heartbeat: WorkerHeartbeat
+
+
+@attrs.frozen
+class WorkerGone:
+    """A worker process is gone.
+
+    Attributes:
+        in_order: it drained and said good-bye, and had no job left.
+        jobs: how many it had.
+        restarted: how many of them wait for another worker; the crash budget, or their handler, decides.
+    """
+
+    worker: WorkerRef
+    reason: str
+    in_order: bool = False
+    jobs: int = 0
+    restarted: int = 0
+
+
+Notable = WorkerCame | WorkerGone | Job
+"""Something for the log: a worker, or a job that stands in storage as waiting for a retry or as dead-lettered."""
 
 
 @attrs.define(eq=False)

@@ -23,6 +23,7 @@ from beskar_jobs.core.scheduling.records import (
     Batch,
     EnqueueRequest,
     Insert,
+    Notable,
     Purpose,
     Question,
     Read,
@@ -34,7 +35,7 @@ from beskar_jobs.core.scheduling.records import (
 )
 from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.model.errors import InvalidValue
-from beskar_jobs.model.job import Job, JobId, JobSpec, JobStatus
+from beskar_jobs.model.job import Job, JobId, JobSpec, JobStatus, WaitingFor
 from beskar_jobs.model.presence import WorkerHeartbeat
 from beskar_jobs.model.retry import NO_RETRY, Retry
 from beskar_jobs.ports.clock import Now
@@ -225,6 +226,8 @@ class SchedulerSession:
             self._state.ledger.forget(job.id)
             # A job that ended keeps what its handler said last; one that starts again starts from nothing.
             self._rest(job, tracked.progress if job.status.is_terminal else NO_PROGRESS)
+            if job.status is JobStatus.DEAD_LETTERED or job.waiting_for is WaitingFor.RETRY:
+                self._state.notable.append(job)
 
     def _rest(self, job: Job, progress: Progress = NO_PROGRESS) -> None:
         """*job* stands in storage and is with nobody."""
@@ -322,6 +325,10 @@ class SchedulerSession:
     def take_refused_ends(self) -> list[RefusedEnd]:
         refused, self._state.refused_ends = self._state.refused_ends, []
         return refused
+
+    def take_notable(self) -> list[Notable]:
+        notable, self._state.notable = self._state.notable, []
+        return notable
 
 
 def _same_request(stored: Job, asked: Job) -> bool:

@@ -11,7 +11,7 @@ import attrs
 from beskar_jobs.core.lanes import Lanes
 from beskar_jobs.core.scheduling.ledger import Ledger
 from beskar_jobs.core.scheduling.outbox import Outbox
-from beskar_jobs.core.scheduling.records import Question, Read, RefusedEnd
+from beskar_jobs.core.scheduling.records import Notable, Question, Read, RefusedEnd
 from beskar_jobs.core.workers import Workers
 from beskar_jobs.model.job import Job, JobStatus, WaitingFor
 from beskar_jobs.model.retry import NO_RETRY, Retry
@@ -27,6 +27,7 @@ class SchedulerState:
         next_due: when the next SCHEDULED job that nobody is reading yet is due.
         counters: what happened how often, by name; for health and metrics.
         refused_ends: late or foreign ends since the shell last looked, for its log.
+        notable: likewise, what happened to workers, and to jobs whose attempt failed.
     """
 
     outbox: Outbox
@@ -41,6 +42,7 @@ class SchedulerState:
     next_due: datetime | None = None
     counters: Counter[str] = attrs.field(factory=Counter)
     refused_ends: list[RefusedEnd] = attrs.field(factory=list)
+    notable: list[Notable] = attrs.field(factory=list)
 
     def due_at(self, when: datetime) -> None:
         """A job is due then."""
