@@ -7,6 +7,7 @@ everything that a check without changes may take, and this command runs at each 
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     if given.command is None:
         parser.print_help(sys.stderr)
         return 2
+    if given.command != "watch":
+        gc.disable()  # the process ends with the command, and many small objects live as long as it
     command: Callable[[argparse.Namespace], int] = given.run
     return command(given)
 

@@ -31,14 +31,17 @@ class SourceFile:
 
 def source_files(root: Path, source: Sequence[str]) -> list[SourceFile]:
     """The files below the folders (or files) *source* of the project in *root*, each once."""
-    found: dict[Path, SourceFile] = {}
+    found: dict[str, SourceFile] = {}
     for entry in source:
         start = root / entry
         base = import_root(root, start)
-        for file in python_files(start):
-            if file not in found:
-                name, is_package = module_name(Path(relative_path(base, file)))
-                found[file] = SourceFile(file, relative_path(root, file), name, is_package)
+        # Thousands of files: strings are cut, for paths are slow.
+        inside, below = f"{root}{os.sep}", f"{base}{os.sep}"
+        for name in python_files(start):
+            if name not in found:
+                path = name.removeprefix(inside) if name.startswith(inside) else relative_path(root, Path(name))
+                inner = name.removeprefix(below) if name.startswith(below) else relative_path(base, Path(name))
+                found[name] = SourceFile(Path(name), path.replace(os.sep, "/"), *module_name(inner))
     return list(found.values())
 
 
@@ -51,12 +54,12 @@ def missing_entries(root: Path, source: Sequence[str]) -> list[Diagnostic]:
     ]
 
 
-def module_name(path: Path) -> tuple[str, bool]:
+def module_name(path: str) -> tuple[str, bool]:
     """The name of the module in *path*, relative to its import root, and whether it is a package."""
-    parts = list(path.with_suffix("").parts)
-    if parts and parts[-1] == "__init__":
-        return ".".join(parts[:-1]), True
-    return ".".join(parts), False
+    name = path.replace(os.sep, "/").removesuffix(".py").replace("/", ".")
+    if name == "__init__" or name.endswith(".__init__"):
+        return name.removesuffix("__init__").rstrip("."), True
+    return name, False
 
 
 def import_roots(root: Path, source: Sequence[str]) -> tuple[Path, ...]:
@@ -81,10 +84,10 @@ def import_root(root: Path, start: Path) -> Path:
     return folder
 
 
-def python_files(start: Path) -> Iterator[Path]:
+def python_files(start: Path) -> Iterator[str]:
     """The ``.py`` files below *start*, sorted; hidden folders and installed packages left out, links followed once."""
     if start.is_file():
-        yield Path(os.path.abspath(start))
+        yield os.path.abspath(start)
         return
     seen: set[str] = set()
     for folder, folders, files in os.walk(os.path.abspath(start), followlinks=True):
@@ -96,7 +99,7 @@ def python_files(start: Path) -> Iterator[Path]:
         folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _SKIPPED_FOLDERS)
         for name in sorted(files):
             if name.endswith(".py"):
-                yield Path(folder, name)
+                yield os.path.join(folder, name)
 
 
 def relative_path(root: Path, file: Path) -> str:

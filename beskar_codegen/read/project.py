@@ -109,7 +109,7 @@ def read_module(path: str, text: str, *, root: Path | None = None) -> SourceModu
     """
     base = Path(os.path.abspath(root)) if root is not None else Path(os.path.abspath(os.sep)) / "nowhere"
     finder = ModuleFinder(base, (base,) if root is not None else ())
-    name, is_package = module_name(Path(path))
+    name, is_package = module_name(path)
     module = finder.add(name, is_package, decoded(path, text.encode("utf-8", "surrogatepass")))
     return _ModuleReader(finder).read(module)
 
