@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from beskar_jobs.model.job import JobStatus
 from tests.cli.conftest import System
 from tests.cli.program import BESKAR, PATIENCE, Program, beskar
 
@@ -28,6 +29,34 @@ def test_enqueue_prints_the_id_and_nothing_else(system: System) -> None:
     assert run(system, "enqueue", "math.square", '{"n": 3}', "--queue", "math", "--job-id", "three") == "three\n"
     assert run(system, "watch", "three") == '{"square": 9}\n'
     assert run(system, "enqueue", "math.square", '{"n": 3}', "--queue", "math", "--job-id", "three") == "three\n"
+
+
+def test_without_queue_a_job_goes_where_its_handler_declares(system: System) -> None:
+    ran = beskar("enqueue", "math.square", '{"n": 4}', "--job-id", "declared", env=system.env)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "declared\n", "")
+    assert read(system, "job", "declared")["queue"] == "math"
+
+
+def test_without_queue_and_without_a_worker_that_knows_the_type_it_is_default_and_a_hint_says_so(
+    system: System,
+) -> None:
+    ran = beskar("enqueue", "nobody.knows.it", "null", "--job-id", "hinted", env=system.env)
+    assert (ran.returncode, ran.stdout) == (0, "hinted\n")
+    assert ran.stderr == (
+        "hint: no worker that is online knows job type 'nobody.knows.it'; the job goes to queue 'default' "
+        "(--queue names another)\n"
+    )
+    assert read(system, "job", "hinted")["queue"] == "default"
+    with Program("watch", "hinted", env=system.env) as watch:
+        watch.wait_for("It waits for a worker: none is online that serves queue 'default'")
+        run(system, "cancel", "hinted")
+        assert watch.end() == 1
+
+
+def test_an_unknown_status_is_told_the_known_ones(system: System) -> None:
+    ran = beskar("jobs", "--status", "nope", env=system.env)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert all(status.value in ran.stderr for status in JobStatus), ran.stderr
 
 
 def test_enqueue_that_waits_prints_the_result(system: System) -> None:
@@ -55,7 +84,7 @@ def test_a_failed_job_ends_watch_with_1_and_tells_why_without_control_characters
     assert ran.returncode == 1
     assert ran.stdout == ""
     assert "\x1b" not in ran.stderr
-    assert "error: job bad is dead_lettered: builtins.ValueError: no \\x1b[31m number" in ran.stderr
+    assert "error: job bad is dead_lettered: ValueError: no \\x1b[31m number" in ran.stderr
     ran = beskar("watch", "bad", "--json", env=system.env)
     assert ran.returncode == 1
     assert json.loads(ran.stdout.splitlines()[-1])["failure"]["error_type"] == "builtins.ValueError"
