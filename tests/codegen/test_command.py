@@ -279,6 +279,18 @@ def test_an_internal_error_is_one_line_and_a_trace_with_verbose(project: Path) -
     assert "Traceback" in failing("--verbose").stderr
 
 
+def test_without_the_parser_the_command_says_what_to_install(project: Path) -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); sys.modules['libcst'] = None\n"
+        "from beskar_codegen.cli import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check"], cwd=project, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == ("beskar-codegen: libcst is missing; install it with: pip install 'beskar-jobs[codegen]'\n")
+
+
 def test_help_loads_neither_the_parser_nor_the_rules(tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n"
