@@ -29,6 +29,7 @@ from beskar_jobs.wire.messages import (
 )
 
 TELL_AGAIN_AFTER: Final = 5.0
+MAX_PROGRESS_TEXT: Final = 2_000
 REMEMBERED_DECISIONS: Final = 20_000
 EVENTS_PER_MESSAGE: Final = 1_000
 BYTES_PER_MESSAGE: Final = 4 * 1024 * 1024
@@ -134,10 +135,10 @@ class WorkerSession:
     # -- attempts ------------------------------------------------------------------------------------------------------
 
     def progress(self, attempt: Attempt, percent: float, message: str) -> None:
-        """The handler reported; of several reports between two messages the last one is told."""
+        """The handler reported; of several reports between two messages the last one is told, its text cut."""
         if self._running.get(JobId(attempt.job_id)) == attempt and attempt not in self._over:
             self._to_tell[attempt] = AttemptEvent(
-                "progress", attempt.job_id, attempt.fence, percent=percent, message=message
+                "progress", attempt.job_id, attempt.fence, percent=percent, message=message[:MAX_PROGRESS_TEXT]
             )
 
     def ended(self, event: AttemptEvent, now: float, *, frees_slot: bool = True) -> None:

@@ -14,7 +14,10 @@ from beskar_jobs.model.errors import InvalidValue
 MAX_NAME_BYTES: Final = 200
 """Longest name in UTF-8 bytes. Topics carry up to two names and end at 65,535 bytes."""
 
-_FORBIDDEN: Final = re.compile(r"[+#/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# The last of each plane's code points, and a block of the first plane, are no characters; brokers may close the
+# connection on them (1.5.4), and with it everybody's who is sent such a name.
+_NONCHARACTERS: Final = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
+_FORBIDDEN: Final = re.compile(rf"[+#/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
 
 
 def name_problem(name: object) -> str | None:

@@ -244,6 +244,13 @@ def test_of_several_reports_the_last_one_is_told(session: WorkerSession) -> None
     assert [(event.kind, event.percent) for event in told(session)] == [("progress", 3.0)]
 
 
+def test_a_long_progress_text_is_cut_and_holds_nothing_else_up(session: WorkerSession) -> None:
+    offer(session, claim("j1"))
+    session.progress(Attempt("j1", 1), 5.0, "m" * 100_000)
+    (event,) = told(session)
+    assert event.message == "m" * working.MAX_PROGRESS_TEXT
+
+
 def test_progress_is_never_told_with_or_after_the_end(session: WorkerSession) -> None:
     offer(session, claim("j1"))
     session.progress(Attempt("j1", 1), 1.0, "")

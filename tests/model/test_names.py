@@ -27,6 +27,8 @@ def test_a_name_of_any_language_is_taken(name: str) -> None:
         ("a\n", "'\\n'"),
         ("a\ud800", "'\\ud800'"),
         ("a\uffff", "'\\uffff'"),
+        ("a\ufdd0", "'\\ufdd0'"),
+        ("a\U0001fffe", "'\\U0001fffe'"),
         ("$share", "starts with '$'"),
         (" a", "starts or ends with white space"),
         ("a ", "starts or ends with white space"),
