@@ -26,7 +26,7 @@ def main() -> None:
     try:
         app(prog_name="beskar")
     except BrokerUnreachable as problem:
-        sys.exit(f"error: {problem}; is a broker running there? 'beskar broker' starts one, --broker names another")
+        sys.exit(f"error: {problem}; --broker names another")
     except BeskarError as problem:
         sys.exit(f"error: {problem}")
     except BrokenPipeError:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
+from beskar_jobs.cli.explain import explain
 from beskar_jobs.cli.options import Connection
 from beskar_jobs.cli.plain import as_line, update_json, value_json
 from beskar_jobs.cli.views import StatusView, printable
 from beskar_jobs.client import JobClient, JobHandle
 from beskar_jobs.model.errors import ResultTimeout, SchedulerUnavailable
-from beskar_jobs.model.job import JobStatus
+from beskar_jobs.model.job import JobStatus, WaitingFor
 from beskar_jobs.model.updates import JobStatusUpdate
 
 T = TypeVar("T")
@@ -45,11 +48,23 @@ async def follow(
 
 async def _follow(client: JobClient, handle: JobHandle[object], *, as_json: bool, show_steps: bool) -> bool:
     if as_json:
-        last = await _to_the_end(client, handle, lambda update: print_line(update_json(update)) if show_steps else None)
+
+        async def write(update: JobStatusUpdate) -> None:
+            if show_steps:
+                print_line(update_json(update))
+
+        last = await _to_the_end(client, handle, write)
         print_line(update_json(last))
     else:
         with StatusView() as view:
-            last = await _to_the_end(client, handle, view.show if show_steps else lambda _: None)
+
+            async def show(update: JobStatusUpdate) -> None:
+                if show_steps:
+                    view.show(update)
+                if update.waiting_for in (WaitingFor.WORKER, WaitingFor.SLOT):
+                    await _show_why(client, handle, view)
+
+            last = await _to_the_end(client, handle, show)
             if show_steps:
                 view.show(last)
         if last.status is JobStatus.SUCCEEDED:
@@ -64,8 +79,16 @@ async def _follow(client: JobClient, handle: JobHandle[object], *, as_json: bool
     return last.status is JobStatus.SUCCEEDED
 
 
+async def _show_why(client: JobClient, handle: JobHandle[object], view: StatusView) -> None:
+    """Say what the job waits for, as ``beskar job`` does; without a scheduler's answer, following goes on."""
+    with contextlib.suppress(SchedulerUnavailable):
+        details = await client.get(handle.job_id)
+        if not details.status.is_terminal:
+            view.say(explain(details, datetime.now(UTC)))
+
+
 async def _to_the_end(
-    client: JobClient, handle: JobHandle[object], tell: Callable[[JobStatusUpdate], None]
+    client: JobClient, handle: JobHandle[object], tell: Callable[[JobStatusUpdate], Awaitable[None]]
 ) -> JobStatusUpdate:
     """The terminal update, with its result however large; *tell* gets those before it."""
     updates = handle.watch()
@@ -78,7 +101,7 @@ async def _to_the_end(
             "is a scheduler running, with the same --prefix?"
         ) from None
     while not update.status.is_terminal:
-        tell(update)
+        await tell(update)
         update = await anext(updates)
     return (await client.get(handle.job_id)).update if update.result_omitted else update
 

@@ -10,7 +10,7 @@ import typer
 
 from beskar_jobs.cli.arguments import metadata_of, moment_of, seconds_of
 from beskar_jobs.cli.options import AsJson, Connection, with_groups
-from beskar_jobs.model.job import JobStatus
+from beskar_jobs.model.job import DEFAULT_QUEUE, JobStatus
 
 if TYPE_CHECKING:
     from beskar_jobs.client import JobClient
@@ -24,7 +24,9 @@ def enqueue(
     job_type: Annotated[str, typer.Argument(metavar="TYPE", help="Job type, as in 'media.video.transcode'.")],
     arguments: Annotated[str, typer.Argument(metavar="JSON", help="Arguments of the job; '-': standard input.")],
     connection: Connection,
-    queue: Annotated[str, typer.Option(help="Where it waits.")] = "default",
+    queue: Annotated[
+        str | None, typer.Option(help="Where it waits; default: as the handler declares, asked of the workers.")
+    ] = None,
     priority: Annotated[int, typer.Option(help="Higher runs first within the queue.")] = 0,
     delay: Annotated[str | None, typer.Option(help="Not before: seconds from now, or as in 90s, 5m, 2h, 1d.")] = None,
     run_at: Annotated[str | None, typer.Option(help="Not before: a time such as 2030-01-31T08:00:00Z.")] = None,
@@ -50,9 +52,11 @@ def enqueue(
     from beskar_jobs.cli.clients import follow, print_line, with_client  # noqa: PLC0415  # --help is to stay fast
     from beskar_jobs.model.request import RawRequest  # noqa: PLC0415
 
-    request = RawRequest.from_json(job_type, text, queue=queue, priority=priority)
+    request = RawRequest.from_json(job_type, text, queue=DEFAULT_QUEUE if queue is None else queue, priority=priority)
 
     async def run(client: JobClient) -> bool:
+        if queue is None:
+            request.queue = await _declared_queue(client, job_type)
         handle = await client.enqueue(request, delay=delay_seconds, run_at=moment, metadata=notes, job_id=job_id)
         if not wait:
             print_line({"job_id": handle.job_id} if as_json else handle.job_id)
@@ -176,6 +180,27 @@ def queues(connection: Connection, as_json: AsJson = False) -> None:
         from beskar_jobs.cli.views import show_queues  # noqa: PLC0415
 
         show_queues(found)
+
+
+async def _declared_queue(client: JobClient, job_type: str) -> str:
+    """The queue that the handler of *job_type* declares, as the workers that are online say."""
+    found = [policy.queue for worker in await client.workers() if (policy := worker.job_types.get(job_type))]
+    declared = sorted({queue for queue in found if queue}, key=lambda queue: (-found.count(queue), queue))
+    if not declared:
+        _hint(
+            f"no worker that is online knows job type {job_type!r}; the job goes to queue {DEFAULT_QUEUE!r} "
+            "(--queue names another)"
+        )
+        return DEFAULT_QUEUE
+    if len(declared) > 1:
+        _hint(
+            f"the workers differ on the queue of {job_type!r}; the job goes to {declared[0]!r} (--queue names another)"
+        )
+    return declared[0]
+
+
+def _hint(text: str) -> None:
+    print(f"hint: {text}", file=sys.stderr, flush=True)  # noqa: T201  # a remark, not output
 
 
 def _end(succeeded: bool) -> None:

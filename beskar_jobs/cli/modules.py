@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
+import logging
 import os
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
 
+from beskar_jobs.handlers.base import HandlerBase
 from beskar_jobs.handlers.registry import default_registry
 from beskar_jobs.model.errors import InvalidValue, JobDefinitionError
+
+logger: Final = logging.getLogger("beskar_jobs.cli")
 
 _LIBRARY = str(Path(__file__).resolve().parents[1]) + os.sep
 
@@ -28,6 +35,7 @@ def import_handlers(modules: list[str], *, verbose: bool) -> None:
     if sys.path[:1] != [folder]:
         sys.path.insert(0, folder)
     for name in modules:
+        _check_is_module(name, folder)
         before = set(default_registry.job_types)
         already = name in sys.modules
         try:
@@ -40,10 +48,64 @@ def import_handlers(modules: list[str], *, verbose: bool) -> None:
         inside = any(home == name or home.startswith(f"{name}.") for home in brought)
         if not (inside or already or set(default_registry.job_types) - before):
             place = module.__file__ or "a package without __init__.py"
-            raise InvalidValue(
-                f"module {name!r} ({place}) registers no handler; decorate a class with @job_handler in it or in what "
-                "it imports, or name the module that has the handlers"
-            )
+            raise InvalidValue(f"module {name!r} ({place}) registers no handler; {_what_else(module)}")
+        for handler in _undecorated(module):
+            logger.warning("%s.%s is a handler without @job_handler, so no job comes to it", name, handler)
+
+
+def _check_is_module(name: str, folder: str) -> None:
+    """That *name* may be a module's; people also write a file's, or a class's.
+
+    Raises:
+        InvalidValue: it cannot be; says what to write.
+    """
+    module, colon, inside = name.partition(":")
+    if colon and not name.endswith(".py") and os.sep not in name:
+        raise InvalidValue(
+            f"{name!r} names {inside!r} in a module; a worker runs all handlers of a module: 'beskar worker {module}'"
+        )
+    if os.sep in name or name.startswith("."):
+        file = Path(os.path.normpath(Path(folder, module)))
+        start = Path(folder) if file.is_relative_to(folder) else file.parent
+        dotted = ".".join(file.relative_to(start).with_suffix("").parts)
+        there = "" if start == Path(folder) else f", started in {start}"
+        raise InvalidValue(f"{name!r} is a file name; name the module, as in 'beskar worker {dotted}'{there}")
+
+
+def _handler_classes(module: ModuleType) -> list[type[HandlerBase[Any, Any]]]:
+    """The handlers that stand in *module* itself and can run."""
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, HandlerBase)
+        and value.__module__ == module.__name__
+        and not inspect.isabstract(value)
+    ]
+
+
+def _undecorated(module: ModuleType) -> list[str]:
+    """Names of the handlers in *module* that lack the decorator; a base class of others needs none."""
+    handlers = _handler_classes(module)
+    return [
+        handler.__qualname__
+        for handler in handlers
+        if "__job_definition__" not in vars(handler) and not handler.__subclasses__()
+    ]
+
+
+def _what_else(module: ModuleType) -> str:
+    """What to do about a module that brings no handler to the default registry."""
+    undecorated = _undecorated(module)
+    if undecorated:
+        return f'{", ".join(undecorated)} lacks the decorator: put @job_handler("…") above the class'
+    private = [handler.__qualname__ for handler in _handler_classes(module)]
+    if private:
+        return (
+            f"{', '.join(private)} is in a registry of its own, which 'beskar worker' does not know; leave out "
+            "registry=…, or start JobWorker(…, handlers=that_registry) in a program"
+        )
+    return "decorate a class with @job_handler in it or in what it imports, or name the module that has the handlers"
 
 
 def _why(name: str, error: Exception, folder: str, *, verbose: bool) -> str:

@@ -30,6 +30,8 @@ _COLOURS: Final = {
     JobStatus.CANCELLED: "yellow",
     JobStatus.RUNNING: "cyan",
 }
+_SHORT: Final = {JobStatus.DEAD_LETTERED: "dead"}
+"""Heads of columns, so that a table of all statuses is at most 80 columns wide."""
 WIDE: Final = 1000
 """Columns where there is no terminal to fold lines for."""
 
@@ -84,7 +86,8 @@ def show_queues(queues: Sequence[QueueDetails]) -> None:
         ]
         for queue in queues
     ]
-    _table(("queue", "workers", *(status.value.replace("_", " ") for status in statuses)), rows, "no queue has jobs")
+    heads = ("queue", "workers", *(_SHORT.get(status, status.value) for status in statuses))
+    _table(heads, rows, "no queue has jobs", fold_first=True)
 
 
 def show_job(job: JobDetails, explanation: str) -> None:
@@ -129,6 +132,7 @@ class StatusView:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._told = ""
+        self._remark = ""
         if self._console.is_terminal:
             columns = (
                 SpinnerColumn(),
@@ -164,14 +168,24 @@ class StatusView:
             self._task = self._bar.add_task(description, note=note)
         self._bar.update(self._task, description=description, total=total, completed=done, note=note)
 
+    def say(self, text: str) -> None:
+        """Put a remark above the bar, or on a line of its own; the same one twice in a row is told once."""
+        if text != self._remark:
+            self._remark = text
+            if self._bar is None:
+                print(printable(text), file=sys.stderr, flush=True)  # noqa: T201
+            else:
+                self._console.print(Text(printable(text)), soft_wrap=True)
 
-def _table(heads: Iterable[str], rows: Sequence[Sequence[Text]], nothing: str) -> None:
+
+def _table(heads: Iterable[str], rows: Sequence[Sequence[Text]], nothing: str, *, fold_first: bool = False) -> None:
+    """Show *rows*; on a narrow terminal cells fold, but no heads, and the first column only if asked for."""
     if not rows:
         print(nothing, file=sys.stderr)  # noqa: T201  # a remark, not output
         return
     table = Table(box=None, pad_edge=False)
     for position, head in enumerate(heads):
-        table.add_column(head, no_wrap=position == 0, overflow="fold")
+        table.add_column(head, min_width=len(head), no_wrap=position == 0 and not fold_first, overflow="fold")
     for row in rows:
         table.add_row(*row)
     output().print(table)

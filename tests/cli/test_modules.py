@@ -21,6 +21,21 @@ class BlankJobHandler(JobHandler[Args]):
     def execute(self, context) -> None: ...
 """
 
+BARE = """
+from beskar_jobs import JobContext, JobHandler
+
+class BareJobHandler(JobHandler[int]):
+    def execute(self, context: JobContext[int]) -> None: ...
+"""
+
+PRIVATE = """
+from beskar_jobs import HandlerRegistry, JobContext, JobHandler, job_handler
+
+@job_handler("own", registry=HandlerRegistry())
+class OwnJobHandler(JobHandler[int]):
+    def execute(self, context: JobContext[int]) -> None: ...
+"""
+
 
 @pytest.mark.parametrize(
     ("module", "source", "told"),
@@ -32,6 +47,12 @@ class BlankJobHandler(JobHandler[Args]):
         ("needs", "import not_there", ["module 'needs' cannot be imported: {folder}/needs.py:1: ", "'not_there'"]),
         ("fails", "\n1 / 0", ["{folder}/fails.py:2: ZeroDivisionError: division by zero; --verbose shows"]),
         ("wrong", "def f(:\n", ["module 'wrong' cannot be imported: {folder}/wrong.py:1: SyntaxError: "]),
+        ("./chores.py", "", ["'./chores.py' is a file name; name the module, as in 'beskar worker chores'"]),
+        ("sub/chores.py", None, ["name the module, as in 'beskar worker sub.chores'"]),
+        ("../else/chores.py", None, ["as in 'beskar worker chores', started in {folder.parent}/else"]),
+        ("chores:Square", "", ["'chores:Square' names 'Square' in a module; a worker runs all handlers of a module"]),
+        ("bare", BARE, ["registers no handler; BareJobHandler lacks the decorator"]),
+        ("private", PRIVATE, ["registers no handler; OwnJobHandler is in a registry of its own"]),
         ("broken", BROKEN, ["{folder}/broken.py:9: JOBGEN002: the job type of BlankJobHandler is empty", "name it"]),
     ],
 )

@@ -7,7 +7,7 @@ then what was not acknowledged is sent again, in order.
 
 The back-off doubles with every attempt and starts anew only after a connection that held for as long as its cap, so
 that a broker which accepts and drops at once (a take-over, a message it cannot bear) is not hammered. An outage is
-logged twice: when the connection is lost, and when it is back.
+logged twice: when the connection is lost, and when it is back; a broker that does not answer at the start, once.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ class MqttTransport:
             raise
 
     async def _open(self, deadline: float) -> None:
+        told = False
         while True:
             try:
                 await self._establish(deadline - self._now())
@@ -106,7 +107,12 @@ class MqttTransport:
                 self._require_not_closed()
                 pause = self._next_pause()
                 if error.final or self._now() + pause >= deadline:
-                    raise BrokerUnreachable(f"cannot connect to {self._url.redacted}: {error}") from error
+                    way_out = "" if error.final else "; is a broker running there? 'beskar broker' starts one"
+                    raise BrokerUnreachable(f"cannot connect to {self._url.redacted}: {error}{way_out}") from error
+                left = deadline - self._now()
+                if not told and left > 1.0:  # who waits for less than a second need not be told why
+                    told = True
+                    logger.warning("connecting to %s (for up to %.0f s): %s", self._url.redacted, left, error)
             await asyncio.sleep(pause)
             self._require_not_closed()
 
