@@ -179,13 +179,13 @@ class StatusView:
 
 
 def _table(heads: Iterable[str], rows: Sequence[Sequence[Text]], nothing: str, *, fold_first: bool = False) -> None:
-    """Show *rows*; on a narrow terminal cells fold, but no heads, and the first column only if asked for."""
+    """Show *rows*; a narrow terminal folds cells, but no heads: all but the first, or *fold_first*, that alone."""
     if not rows:
         print(nothing, file=sys.stderr)  # noqa: T201  # a remark, not output
         return
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0 if fold_first else 1))
     for position, head in enumerate(heads):
-        table.add_column(head, min_width=len(head), no_wrap=position == 0 and not fold_first, overflow="fold")
+        table.add_column(head, min_width=len(head), no_wrap=(position == 0) is not fold_first, overflow="fold")
     for row in rows:
         table.add_row(*row)
     output().print(table)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from beskar_jobs.testing.services import free_port
 from tests.cli.program import beskar
 
 BROKEN = """
@@ -67,6 +68,15 @@ def test_a_module_that_cannot_be_used_is_one_clear_line(
     assert ran.stderr.startswith("error: ")
     for text in told:
         assert text.format(folder=tmp_path) in ran.stderr
+
+
+def test_a_handler_without_the_decorator_beside_others_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "mixed.py").write_text(BROKEN.replace('" "', '"some"') + BARE)
+    url = f"mqtt://127.0.0.1:{free_port()}"
+    ran = beskar("worker", "mixed", "--broker", url, "--connect-timeout", "0.1", folder=tmp_path)
+    assert ran.returncode == 1
+    assert "mixed.BareJobHandler is a handler without @job_handler, so no job comes to it" in ran.stderr
+    assert "BlankJobHandler" not in ran.stderr
 
 
 def test_verbose_shows_the_traceback_too(tmp_path: Path) -> None:

@@ -61,6 +61,15 @@ def test_an_unreachable_broker_is_an_error_in_bounded_time(handlers: Path, comma
     assert "Traceback" not in ran.stderr
 
 
+def test_a_broker_that_does_not_answer_is_told_long_before_the_time_out() -> None:
+    url = f"mqtt://me:s3cret@127.0.0.1:{free_port()}"
+    with Program("jobs", "--connect-timeout", "600", env=environment(broker=url)) as jobs:
+        line = jobs.wait_for("connecting to")
+        assert line.startswith(f"connecting to {url.replace('s3cret', '***')} (for up to 600 s): ")
+        jobs.signal(signal.SIGINT)
+        assert jobs.end() == 130
+
+
 def test_a_storage_that_is_none_is_an_error(env: dict[str, str]) -> None:
     ran = beskar("scheduler", "--storage", "mysql://me:s3cret@host/db", env=env)
     assert ran.returncode == 1
@@ -74,7 +83,9 @@ def test_jobs_outlive_the_scheduler_that_stored_them(
     env = environment(broker=mosquitto.url, prefix=topic_prefix, storage=f"sqlite:///{tmp_path}/jobs.db")
     for _ in range(2):
         with Program("scheduler", "--scheduler-id", "s", env=env) as scheduler:
-            assert "scheduler s is ready" in scheduler.wait_for("is ready")
+            ready = scheduler.wait_for("is ready")
+            assert f"scheduler s is ready: broker {mosquitto.url}, prefix {topic_prefix!r}" in ready
+            assert f", storage sqlite:///{tmp_path}/jobs.db, process {scheduler.pid}" in ready
             assert beskar("enqueue", "a.b", "1", "--job-id", "same", env=env).stdout == "same\n"
             assert scheduler.stop() == 0
             assert "kept in memory" not in scheduler.stderr
@@ -155,6 +166,7 @@ def test_a_worker_that_is_replaced_ends_with_1_and_says_by_whom(handlers: Path, 
         with Program("worker", "chores", "--worker-id", "w", folder=handlers, env=env) as newer:
             assert older.end() == 1
             assert older.lines["stderr"][-1].startswith("error: another process runs as worker 'w'")
+            assert older.stderr.count("another process runs as worker") == 1
             newer.wait_for("is ready")
             assert newer.stop() == 0
 
