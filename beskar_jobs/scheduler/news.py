@@ -22,8 +22,9 @@ def tell(news: Sequence[Notable], logger: logging.Logger) -> None:
         match item:
             case WorkerCame(heartbeat=beat) if informs:
                 queues = f"queues {', '.join(beat.queues)}" if beat.queues else "all queues"
-                slots, types = beat.max_concurrency, len(beat.job_types)
-                logger.info("worker %s came: %d slots, %s, %d job types", beat.worker_id, slots, queues, types)
+                slots = f"{beat.max_concurrency} slot{'s' * (beat.max_concurrency != 1)}"
+                types = f"{len(beat.job_types)} job type{'s' * (len(beat.job_types) != 1)}"
+                logger.info("worker %s came: %s, %s, %s", beat.worker_id, slots, queues, types)
             case WorkerGone(in_order=True) if informs:
                 logger.info("worker %s left", item.worker.worker_id)
             case WorkerGone(in_order=False):

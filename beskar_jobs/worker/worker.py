@@ -133,11 +133,13 @@ class JobWorker:
             self._engine = None
             raise
         logger.info(
-            "worker %s is ready: %d job types, %s, %d slots, broker %s, prefix %r, process %d",
+            "worker %s is ready: %d job type%s, %s, %d slot%s, broker %s, prefix %r, process %d",
             self.worker_id,
             len(self._registry),
+            "s" * (len(self._registry) != 1),
             f"queues {', '.join(self.queues)}" if self.queues else "all queues",
             self.max_concurrency,
+            "s" * (self.max_concurrency != 1),
             engine.url,
             self._settings.prefix,
             os.getpid(),

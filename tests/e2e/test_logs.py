@@ -119,7 +119,7 @@ async def test_a_scheduler_tells_of_workers_that_come_leave_or_are_lost(cluster:
     await cluster.client.enqueue(play(Play))
     await gate.until_entered(1)
     other = await cluster.worker(SquareHandler, worker_id="other", queues=["math"], max_concurrency=3)
-    assert await lines.until("scheduler", "other came") == ["INFO worker other came: 3 slots, queues math, 1 job types"]
+    assert await lines.until("scheduler", "other came") == ["INFO worker other came: 3 slots, queues math, 1 job type"]
     await within(other.stop())
     assert await lines.until("scheduler", "other left") == ["INFO worker other left"]
     unlucky.simulate_crash()
