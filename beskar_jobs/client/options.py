@@ -88,6 +88,14 @@ class EnqueueOptions:
         for key, value in metadata.items():
             if not isinstance(key, str) or not isinstance(value, str):
                 raise InvalidValue(f"metadata maps strings to strings, not {key!r} to {value!r}")
+            for text in (key, value):
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    raise InvalidValue(
+                        f"metadata {key!r}: {text!r} is not valid Unicode (it has a lone surrogate); decode the bytes "
+                        "it came from with the right encoding"
+                    ) from None
         return metadata
 
 

@@ -17,7 +17,10 @@ MAX_NAME_BYTES: Final = 200
 # The last of each plane's code points, and a block of the first plane, are no characters; brokers may close the
 # connection on them (1.5.4), and with it everybody's who is sent such a name.
 _NONCHARACTERS: Final = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
-_FORBIDDEN: Final = re.compile(rf"[+#/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
+_FORBIDDEN_CLASS: Final = rf"+#/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}"
+_FORBIDDEN: Final = re.compile(f"[{_FORBIDDEN_CLASS}]")
+NAME_PATTERN: Final = rf"\A(?![$\s])[^{_FORBIDDEN_CLASS}]*(?<!\s)\Z"
+"""The rule of :func:`name_problem`, length aside, as a regular expression for decoders; takes the empty string."""
 
 
 def name_problem(name: object) -> str | None:

@@ -9,11 +9,16 @@ the incarnation and connection it names; an older process's last will says nothi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
 from beskar_jobs.model.job import DEFAULT_MAX_CRASHES, JobId, WorkerId
 from beskar_jobs.model.retry import Retry
+
+_MAX_NUMBER: Final = 2**63 - 1
+_is_number: Final = attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(_MAX_NUMBER))
+"""These numbers come from outside and go on into messages, where longer integers cannot be written."""
 
 
 @attrs.frozen
@@ -27,7 +32,7 @@ class HandlerPolicy:
     retry: Retry | None = None
     timeout: float | None = None
     restart_on_crash: bool = True
-    max_crashes: int = DEFAULT_MAX_CRASHES
+    max_crashes: int = attrs.field(default=DEFAULT_MAX_CRASHES, validator=_is_number)
     queue: str = ""
 
 
@@ -36,7 +41,7 @@ class HeldAttempt:
     """An attempt that a worker runs, or whose result it keeps until the scheduler has acknowledged it."""
 
     job_id: JobId
-    fence: int
+    fence: int = attrs.field(validator=_is_number)
 
 
 @attrs.frozen
@@ -56,13 +61,13 @@ class WorkerHeartbeat:
 
     worker_id: WorkerId
     incarnation: str
-    connection: int
+    connection: int = attrs.field(validator=_is_number)
     is_online: bool
     draining: bool = False
     queues: tuple[str, ...] = ()
     job_types: Mapping[str, HandlerPolicy] = attrs.field(factory=dict)
-    active: int = 0
-    max_concurrency: int = 0
+    active: int = attrs.field(default=0, validator=_is_number)
+    max_concurrency: int = attrs.field(default=0, validator=_is_number)
     interval: float = 2.0
     held: tuple[HeldAttempt, ...] = ()
     report: str = ""
@@ -74,5 +79,5 @@ class SchedulerPresence:
 
     scheduler_id: str
     incarnation: str
-    connection: int
+    connection: int = attrs.field(validator=_is_number)
     is_online: bool

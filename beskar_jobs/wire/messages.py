@@ -16,6 +16,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from beskar_jobs.model.job import FailureKind, JobFailure, JobStatus, WaitingFor
+from beskar_jobs.model.names import MAX_NAME_BYTES, NAME_PATTERN
 from beskar_jobs.model.presence import SchedulerPresence, WorkerHeartbeat
 from beskar_jobs.model.retry import Retry
 
@@ -31,10 +32,11 @@ INLINE_RESULT_BYTES: Final = 128 * 1024
 MAX_TEXT: Final = 64 * 1024
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
+MAX_NUMBER: Final = 2**63 - 1
+"""What storages and encoders take; a decoder would let longer integers through."""
+Number = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-TopicLevel = Annotated[
-    str, msgspec.Meta(max_length=200, pattern=r"\A(?![$ ])[^+#/\x00-\x1f\x7f-\x9f\ufffe\uffff]*(?<! )\Z")
-]
+TopicLevel = Annotated[str, msgspec.Meta(max_length=MAX_NAME_BYTES, pattern=NAME_PATTERN)]
 """A name of which the scheduler makes a topic to answer on: a wildcard in it would end its connection to the broker.
 Empty where nobody is named."""
 NULL: Final = msgspec.Raw(b"null")
@@ -54,7 +56,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
     """One attempt at a job: ``[job id, fence]``."""
 
     job_id: Name
-    fence: int
+    fence: Number
 
 
 # -- client -> scheduler ----------------------------------------------------------------------------------------------
@@ -86,7 +88,7 @@ class EnqueueCommand(Message, frozen=True, kw_only=True):
 class EnqueueException(Item, frozen=True, omit_defaults=True):
     """An item of an enqueue command that was not simply accepted: refused, or known already (an idempotent repeat)."""
 
-    index: int
+    index: Number
     outcome: Literal["rejected", "exists"]
     message: str = ""
 
@@ -121,15 +123,15 @@ class QueryCommand(Message, frozen=True, kw_only=True):
     queue: str | None = None
     job_type: str | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
-    before_sequence: int | None = None
+    before_sequence: Number | None = None
 
 
 class QueueView(Item, frozen=True, omit_defaults=True):
     """How a queue stands: jobs per status, and the workers that serve it."""
 
     queue: str
-    counts: dict[JobStatus, int] = {}
-    workers: int = 0
+    counts: dict[JobStatus, Number] = {}
+    workers: Number = 0
 
 
 class JobView(Item, frozen=True, omit_defaults=True):
@@ -139,12 +141,12 @@ class JobView(Item, frozen=True, omit_defaults=True):
     job_type: str
     queue: str
     status: JobStatus
-    sequence: int
-    attempt: int
+    sequence: Number
+    attempt: Number
     updated_at: datetime
     created_at: datetime
     due_at: datetime
-    order: int
+    order: Number
     arguments: msgspec.Raw
     waiting_for: WaitingFor | None = None
     percent: float | None = None
@@ -154,13 +156,13 @@ class JobView(Item, frozen=True, omit_defaults=True):
     result: msgspec.Raw = NULL
     failure: JobFailure | None = None
     priority: int = 0
-    failures: int = 0
-    crashes: int = 0
+    failures: Number = 0
+    crashes: Number = 0
     cancel_requested: bool = False
     started_at: datetime | None = None
     finished_at: datetime | None = None
     metadata: dict[str, str] = {}
-    capable_workers: int = 0
+    capable_workers: Number = 0
 
 
 class QueryReply(Message, frozen=True, kw_only=True):
@@ -180,8 +182,8 @@ class StatusItem(Item, frozen=True, omit_defaults=True):
     job_type: str
     queue: str
     status: JobStatus
-    sequence: int
-    attempt: int
+    sequence: Number
+    attempt: Number
     updated_at: datetime
     waiting_for: WaitingFor | None = None
     percent: float | None = None
@@ -208,9 +210,9 @@ class Claim(Item, frozen=True, omit_defaults=True):
     """An attempt offered to a worker; *timeout* in seconds from its start."""
 
     job_id: Name
-    fence: int
+    fence: Number
     job_type: str
-    attempt: int
+    attempt: Number
     arguments: msgspec.Raw
     timeout: float | None = None
     metadata: dict[str, str] = {}
@@ -226,7 +228,7 @@ class ClaimRequest(Message, frozen=True, kw_only=True):
 
 class Rejection(Item, frozen=True, omit_defaults=True):
     job_id: Name
-    fence: int
+    fence: Number
     reason: Literal["full", "unknown_type", "queue", "draining", "duplicate", "cancelled"]
 
 
@@ -244,7 +246,7 @@ class AttemptEvent(Item, frozen=True, omit_defaults=True):
 
     kind: Literal["progress", "succeeded", "failed", "cancelled", "released"]
     job_id: Name
-    fence: int
+    fence: Number
     percent: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     message: Text = ""
     result: msgspec.Raw = NULL

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from beskar_jobs.model.errors import InvalidValue
-from beskar_jobs.model.names import MAX_NAME_BYTES, checked_name, name_problem
+from beskar_jobs.model.names import MAX_NAME_BYTES, NAME_PATTERN, checked_name, name_problem
 
 
 @pytest.mark.parametrize("name", ["a", "media.video.transcode", "Größe", "a b", "名前", "x" * MAX_NAME_BYTES, "a$b"])
@@ -50,3 +52,8 @@ def test_what_is_taken_is_one_level_of_a_topic(name: str) -> None:
     if name_problem(name) is None:
         assert 0 < len(name.encode()) <= MAX_NAME_BYTES
         assert not set("/+#\0") & set(name)
+
+
+@given(st.text(st.characters() | st.sampled_from("$+#/ \u00a0\ufdd0\uffff\U0001fffe"), min_size=1, max_size=20))
+def test_decoders_and_options_take_the_same_names(name: str) -> None:
+    assert (re.search(NAME_PATTERN, name) is not None) == (name_problem(name) is None)

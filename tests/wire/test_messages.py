@@ -205,6 +205,9 @@ def test_a_damaged_message_is_invalid_or_a_message(example: wire.Message, data: 
         assert isinstance(SERIALIZER.decode(bytes(whole), type(example)), type(example))
 
 
+BEAT_FIELDS = {"worker_id": "w", "incarnation": "i", "connection": 1, "is_online": True}
+
+
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
@@ -226,7 +229,16 @@ def test_a_damaged_message_is_invalid_or_a_message(example: wire.Message, data: 
         (wire.CancelCommand, {"reason": "x" * (wire.MAX_TEXT + 1)}),
         (wire.QueryCommand, {"what": "find", "limit": 0}),
         (wire.QueryCommand, {"what": "find", "limit": 1001}),
+        (wire.QueryCommand, {"what": "find", "before_sequence": 2**63}),
+        (wire.QueryCommand, {"what": "find", "before_sequence": -1}),
         (wire.QueryCommand, {"what": "all"}),
+        (wire.ClaimReply, {"worker_id": "w", "incarnation": "i", "accepted": [["j", -1]]}),
+        (
+            wire.SchedulerPresenceMessage,
+            {"scheduler": {"scheduler_id": "s", "incarnation": "i", "connection": -1, "is_online": True}},
+        ),
+        (wire.WorkerPresenceMessage, {"worker": BEAT_FIELDS | {"held": [{"job_id": "j", "fence": 2**63}]}}),
+        (wire.WorkerPresenceMessage, {"worker": BEAT_FIELDS | {"active": 2**63}}),
         (wire.EventBatch, {"worker_id": "", "incarnation": "i", "events": []}),
         (wire.EventBatch, {"worker_id": "w", "incarnation": "i", "events": [{"kind": "won", "job_id": "j"}]}),
     ],
@@ -236,7 +248,7 @@ def test_a_value_out_of_its_bounds_is_invalid(cls: type[wire.Message], data: dic
         SERIALIZER.decode(msgspec.json.encode({"v": 1, **data}), cls)
 
 
-@pytest.mark.parametrize("name", ["+", "#", "a/b", "a\0", "$x", " a", "a ", "a\n", "x" * 201])
+@pytest.mark.parametrize("name", ["+", "#", "a/b", "a\0", "$x", " a", "a ", "a\n", "\ufdd0", "a\U0010ffff", "x" * 201])
 @pytest.mark.parametrize(
     ("cls", "field", "data"),
     [
@@ -254,6 +266,13 @@ def test_a_name_that_would_make_a_bad_topic_is_invalid(
         SERIALIZER.decode(msgspec.json.encode({"v": 1, **data, field: name}), cls)
     good = SERIALIZER.decode(msgspec.json.encode({"v": 1, **data, field: "h\u00f6st-1.x y"}), cls)
     assert getattr(good, field) == "h\u00f6st-1.x y"
+
+
+def test_the_largest_number_and_a_whole_heartbeat_are_taken() -> None:
+    query = msgspec.json.encode({"v": 1, "what": "find", "before_sequence": 2**63 - 1})
+    assert SERIALIZER.decode(query, wire.QueryCommand).before_sequence == 2**63 - 1
+    beat = SERIALIZER.decode(msgspec.json.encode({"v": 1, "worker": BEAT_FIELDS}), wire.WorkerPresenceMessage)
+    assert beat.worker.connection == 1
 
 
 def test_more_items_than_allowed_are_invalid() -> None:
