@@ -113,10 +113,19 @@ class WorkerEngine(AttemptOutcomes):
         self._put(lambda: self._session.progress(attempt, percent, message))
 
     def ended(self, event: AttemptEvent, *, frees_slot: bool) -> None:
-        self._put(lambda: self._session.ended(event, self._clock.now().monotonic, frees_slot=frees_slot))
+        self._put(lambda: self._on_end(event, frees_slot=frees_slot))
 
     def freed(self, attempt: Attempt) -> None:
-        self._put(lambda: self._session.freed(attempt))
+        self._put(lambda: self._on_freed(attempt))
+
+    def _on_end(self, event: AttemptEvent, *, frees_slot: bool) -> None:
+        if frees_slot:
+            self._require_execution().forget_time(Attempt(event.job_id, event.fence))
+        self._session.ended(event, self._clock.now().monotonic, frees_slot=frees_slot)
+
+    def _on_freed(self, attempt: Attempt) -> None:
+        self._require_execution().forget_time(attempt)
+        self._session.freed(attempt)
 
     def _put(self, news: Callable[[], None]) -> None:
         self._news.append(news)

@@ -8,12 +8,17 @@ its result does not fit the declared type  ``failed`` (result)
 its arguments do not fit                   ``failed`` (arguments), without calling it
 it raises, anything                        ``failed`` (exception)
 its time is up                             ``failed`` (timeout); an async handler gets ``CancelledError``, a
-                                           synchronous one sees the token and has ``TIMEOUT_GRACE`` seconds to leave,
-                                           then the attempt counts as timed out while its slot stays taken
+                                           synchronous one sees the token
+its time is up, and it does not stop       ``failed`` (timeout), told ``TIMEOUT_GRACE`` seconds later: a thread that
+                                           does not look, an async handler that blocks its loop or swallows
+                                           ``CancelledError``; its slot stays taken until it ends, whatever it returns
 asked to stop, and it stops                ``cancelled``
 the worker drains, and it stops            ``released``
 the worker lost the job, and it stops      nothing
 =========================================  =====================================================================
+
+An attempt leaves the books in the handler's place, on any thread; its timer belongs to the engine's loop, which cancels
+it when it hears that the slot is free (:meth:`Execution.forget_time`). Timers know their attempt by its key only.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from beskar_jobs.handlers.context import JobContext
 from beskar_jobs.handlers.registry import HandlerDefinition, HandlerRegistry
 from beskar_jobs.model.errors import JobCancelled, ValueNotSerializable
 from beskar_jobs.model.job import FailureKind, JobFailure, JobId
-from beskar_jobs.ports.clock import Clock
+from beskar_jobs.ports.clock import Clock, Timer
 from beskar_jobs.ports.serializer import Serializer
 from beskar_jobs.wire.messages import MAX_RESULT_BYTES, NULL, Attempt, AttemptEvent, Claim
 from beskar_jobs.worker.attempt_log import log_end, log_starts
@@ -153,6 +158,7 @@ class Execution:
         self._loop = loop
         self._threads = DaemonThreads("beskar-handler")
         self._running: dict[Attempt, RunningAttempt] = {}
+        self._timers: dict[Attempt, Timer] = {}
         self._context = contextvars.copy_context()
 
     # -- called from the engine thread ---------------------------------------------------------------------------------
@@ -170,7 +176,7 @@ class Execution:
                 for_loop.append(running)
             else:
                 self._threads.submit(partial(self._run_in_thread, running))
-                self._watch_time(running)
+            self._watch_time(running)
         if for_loop:
             self._on_loop(self._start_tasks, for_loop)
 
@@ -201,19 +207,38 @@ class Execution:
         except RuntimeError:  # the user's loop is closed: the process ends, and its Will tells the rest
             logger.warning("the event loop of the handlers is closed; %d attempts not reached", len(attempts))
 
+    def forget_time(self, attempt: Attempt) -> None:
+        """The attempt has left its slot: its time need not be watched any more."""
+        timer = self._timers.pop(attempt, None)
+        if timer is not None:
+            timer.cancel()
+
     def _watch_time(self, running: RunningAttempt) -> None:
-        """A synchronous handler cannot be interrupted, so the engine watches its time."""
+        """A handler may not stop when told, and its loop may be blocked, so the engine watches its time.
+
+        The limit of an async handler starts with its first step; here only the end of its grace matters.
+        """
         timeout = running.claim.timeout
-        if timeout is not None:
-            self._clock.call_later(timeout, partial(self._time_is_up, running))
+        if timeout is None:
+            return
+        if running.definition.is_async:
+            self._set_timer(running.attempt, timeout + TIMEOUT_GRACE, self._grace_is_over)
+        else:
+            self._set_timer(running.attempt, timeout, self._time_is_up)
 
-    def _time_is_up(self, running: RunningAttempt) -> None:
-        if self._running.get(running.attempt) is running:
+    def _set_timer(self, attempt: Attempt, delay: float, then: Callable[[Attempt], None]) -> None:
+        self._timers[attempt] = self._clock.call_later(delay, partial(then, attempt))
+
+    def _time_is_up(self, attempt: Attempt) -> None:
+        running = self._running.get(attempt)
+        if running is not None:
             running.stop_reason = running.stop_reason or StopReason.TIMEOUT
-            self._clock.call_later(TIMEOUT_GRACE, partial(self._grace_is_over, running))
+            self._set_timer(attempt, TIMEOUT_GRACE, self._grace_is_over)
 
-    def _grace_is_over(self, running: RunningAttempt) -> None:
-        if self._running.get(running.attempt) is running:
+    def _grace_is_over(self, attempt: Attempt) -> None:
+        running = self._running.get(attempt)
+        if running is not None:
+            running.stop_reason = running.stop_reason or StopReason.TIMEOUT
             running.tell(running.timed_out(), frees_slot=False)
 
     # -- in the place of the handler -----------------------------------------------------------------------------------

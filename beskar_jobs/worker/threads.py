@@ -34,6 +34,7 @@ class DaemonThreads:
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
             call()
+            del call  # an idle thread keeps nothing of what it ran
             with self._lock:
                 self._idle += 1
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from beskar_jobs import JobContext, JobFailed, JobStatus, RawRequest, Retry, ValueNotSerializable, WaitingFor
+from beskar_jobs import JobContext, JobFailed, JobStatus, JobWorker, RawRequest, Retry, ValueNotSerializable, WaitingFor
+from beskar_jobs.handlers.registry import HandlerItem
 from beskar_jobs.model.job import FailureKind
-from tests.e2e.cluster import PATIENCE, Cluster, play, reaches
+from beskar_jobs.worker import execution
+from tests.e2e.cluster import PATIENCE, Cluster, eventually, play, reaches, results
 from tests.e2e.jobs import Number, Parcel, Play, PlayAgain, PlayInThread, Scene, SquareHandler, WrongResultHandler
 
 
@@ -181,3 +185,89 @@ async def test_a_handler_that_ends_well_after_its_time_has_succeeded(cluster: Cl
     await cluster.start(PlayInThread(late))
     handle = await cluster.client.enqueue(play(PlayInThread), timeout=0.1)
     assert await handle.result(PATIENCE) == "done all the same"
+
+
+async def test_an_async_handler_that_swallows_its_cancellation_counts_as_timed_out_and_keeps_its_slot(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "TIMEOUT_GRACE", 0.1)
+    let_go = asyncio.Event()
+
+    async def stubborn(context: JobContext[Scene]) -> str:
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+        return "too late"
+
+    await cluster.start(Play(stubborn), SquareHandler, max_concurrency=1, heartbeat_interval=0.1)
+    handle = await cluster.client.enqueue(play(Play), timeout=0.1)
+    try:
+        with pytest.raises(JobFailed) as failed:
+            await handle.result(PATIENCE)
+        assert failed.value.failure.kind is FailureKind.TIMEOUT
+        await eventually(cluster.client.workers, lambda workers: [beat.active for beat in workers] == [1])
+    finally:
+        let_go.set()
+    await cluster.works()  # the late end has freed the only slot
+    assert (await handle.get()).status is JobStatus.DEAD_LETTERED
+
+
+async def test_an_async_handler_that_blocks_its_loop_counts_as_timed_out(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "TIMEOUT_GRACE", 0.1)
+    let_go, stop = threading.Event(), threading.Event()
+
+    async def blocking(context: JobContext[Scene]) -> str:
+        let_go.wait(PATIENCE)
+        return "too late"
+
+    async def elsewhere() -> None:
+        handlers: list[HandlerItem] = [Play(blocking), SquareHandler]
+        async with JobWorker(cluster.url, handlers=handlers, settings=cluster.settings, max_concurrency=1):
+            await asyncio.to_thread(stop.wait, 3 * PATIENCE)
+
+    await cluster.start()
+    worker = asyncio.create_task(asyncio.to_thread(asyncio.run, elsewhere()))
+    try:
+        await cluster.until_workers(1)
+        handle = await cluster.client.enqueue(play(Play), timeout=0.1)
+        with pytest.raises(JobFailed) as failed:
+            await handle.result(PATIENCE)
+        assert failed.value.failure.kind is FailureKind.TIMEOUT
+        let_go.set()
+        await cluster.works()
+        assert (await handle.get()).status is JobStatus.DEAD_LETTERED
+    finally:
+        let_go.set()
+        stop.set()
+        await worker
+
+
+@pytest.mark.parametrize("handler", [Play, PlayInThread])
+async def test_nothing_of_an_attempt_that_ended_in_time_is_kept_until_its_time_would_be_up(
+    cluster: Cluster, handler: type[Play] | type[PlayInThread]
+) -> None:
+    async def on_loop(context: JobContext[Scene]) -> str:
+        return context.job_id
+
+    await cluster.start(Play(on_loop), PlayInThread(lambda context: context.job_id))
+    handles = await cluster.client.enqueue_many([play(handler) for _ in range(20)], timeout=3600)
+    await results(handles)
+    ids = {str(handle.job_id) for handle in handles}
+
+    async def kept() -> list[object]:
+        return [
+            thing
+            for thing in gc.get_objects()
+            if (isinstance(thing, execution.RunningAttempt) and thing.claim.job_id in ids)
+            or (
+                isinstance(thing, asyncio.TimerHandle)
+                and not thing.cancelled()
+                and thing.when() > time.monotonic() + 600
+            )
+        ]
+
+    await eventually(kept, lambda things: not things)
