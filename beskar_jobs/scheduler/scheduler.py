@@ -146,6 +146,7 @@ class JobScheduler:
                     topics.enqueue(),
                     topics.cancel("+"),
                     topics.query(),
+                    topics.scheduler(self.scheduler_id),
                 ]
             )
             # Only now does anybody learn that there is a scheduler: it hears all who answer to that.
@@ -215,6 +216,7 @@ class JobScheduler:
         if not self._running:
             return
         now = self._clock.now()
+        self._session.heard(now)
         decode = self._connection.serializer.decode
         match topic.kind:
             case TopicKind.EVENTS:
@@ -229,6 +231,10 @@ class JobScheduler:
                 self._session.on_heartbeat(heartbeat, now)
             case TopicKind.ENQUEUE | TopicKind.CANCEL | TopicKind.QUERY:
                 self._on_command(topic, message)
+            case TopicKind.SCHEDULER:
+                presence = decode(message.payload, SchedulerPresenceMessage).scheduler
+                if presence.incarnation == self._incarnation and not message.retain:
+                    self._session.on_echo(now)
             case _:
                 return
         for refused in self._session.take_refused_ends():
@@ -284,6 +290,8 @@ class JobScheduler:
         for read in self._session.take_reads():
             self._spawn(self._read(read))
         self._connection.send([self._outbound(send) for send in self._session.outbox.take()])
+        if self._session.take_echo_wanted():
+            self._connection.send([self._presence(self._statuses.connects, is_online=True)])
         if notable := self._session.take_notable():
             tell(notable, logger)
         self._commits.wake()
@@ -300,7 +308,7 @@ class JobScheduler:
 
     def _set_timer(self) -> None:
         now = self._clock.now()
-        at = self._session.next_deadline() or float("inf")
+        at = self._session.next_deadline(now) or float("inf")
         if (due := self._session.next_due) is not None:
             at = min(at, now.monotonic + (due - now.wall).total_seconds())
         # A timer that rings early does no harm: the step finds nothing to do and sets it anew.

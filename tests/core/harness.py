@@ -181,6 +181,8 @@ class Bench:
     sent: list[Send] = attrs.field(factory=list)
     statuses: list[StatusItem] = attrs.field(factory=list)
     reads: list[Read] = attrs.field(factory=list)
+    line_lives: bool = True
+    echoes_wanted: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.session = SchedulerSession("s1", TOPICS, self.dice, self.default_retry)
@@ -196,6 +198,10 @@ class Bench:
 
     def advance(self) -> None:
         self.session.advance(self.now)
+        if self.session.take_echo_wanted():
+            self.echoes_wanted += 1
+            if self.line_lives:
+                self.session.on_echo(self.now)
         self.collect()
 
     def collect(self) -> None:
@@ -269,6 +275,7 @@ class Bench:
         self.session.on_enqueue(SERIALIZER.decode(payload, EnqueueCommand), REPLY, self.now)
 
     def beat(self, heartbeat: WorkerHeartbeat) -> None:
+        self.session.heard(self.now)
         self.session.on_heartbeat(heartbeat, self.now)
 
     def accept(self, *attempts: Attempt, worker: str = "w1", incarnation: str = "i1") -> None:

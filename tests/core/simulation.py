@@ -460,13 +460,15 @@ class Cluster:
     def step(self) -> None:
         session = self.session
         session.advance(self.now)
+        if session.take_echo_wanted():
+            session.on_echo(self.now)
         for read in session.take_reads():
             self._read(read)
         for send in session.outbox.take():
             self._send(send)
         session.outbox.take_statuses(1_000_000)
         self._commit()
-        deadline = session.next_deadline()
+        deadline = session.next_deadline(self.now)
         wake = float("inf") if deadline is None else deadline - 1000.0
         if session.next_due is not None:
             wake = min(wake, (session.next_due - T0).total_seconds())

@@ -289,11 +289,20 @@ def test_a_worker_that_does_not_show_itself_after_a_restart_loses_its_jobs(bench
     assert all(again.job(name).crashes == 1 for name in ("held", "gone", "offered"))
 
 
-def test_a_retained_good_bye_frees_the_jobs_at_once(bench: Bench) -> None:
+def test_a_retained_good_bye_that_nobody_contradicts_frees_the_jobs_soon(bench: Bench) -> None:
     again = restarted(bench)
     again.beat(beat(online=False))
-    again.settle()
+    again.run(1.5)
     assert all(again.status(name) is JobStatus.ENQUEUED for name in ("held", "gone", "offered"))
+
+
+def test_a_retained_notice_of_an_earlier_connection_loses_nothing_of_a_worker_that_lives(bench: Bench) -> None:
+    again = restarted(bench)
+    again.beat(beat(online=False, connection=0))
+    again.sleep(0.5)
+    again.beat(beat(connection=1, held=[("held", 1), ("gone", 1)]))
+    again.run(3, beats=lambda: again.beat(beat(connection=1, held=[("held", 1), ("gone", 1)])))
+    assert again.job("held").crashes == 0
 
 
 def test_the_good_bye_of_an_earlier_process_frees_nothing_after_a_restart(bench: Bench) -> None:
@@ -344,13 +353,13 @@ def test_the_next_deadline_is_never_in_the_past_after_a_step(bench: Bench) -> No
     bench.enqueue(item("j2"))
     bench.settle()
     for _ in range(40):
-        deadline = bench.session.next_deadline()
+        deadline = bench.session.next_deadline(bench.now)
         if deadline is None:
             break
         assert deadline >= bench.now.monotonic
         bench.sleep(deadline - bench.now.monotonic)
         bench.settle()
-        assert (bench.session.next_deadline() or float("inf")) > bench.now.monotonic
+        assert (bench.session.next_deadline(bench.now) or float("inf")) > bench.now.monotonic
     assert bench.storage.active() == []
     assert {str(job) for job in bench.storage.jobs} == {"j1", "j2"}
 

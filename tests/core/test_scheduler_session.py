@@ -686,7 +686,7 @@ def test_an_end_that_could_not_be_written_is_not_acknowledged(bench: Bench) -> N
     attempt = bench.running()
     other = Bench(bench.storage, bench.now)
     other.beat(beat("w1", online=False))
-    other.settle()
+    other.run(1.5)
     bench.tell(succeeded(attempt))
     bench.settle()
     assert bench.acknowledged() == []

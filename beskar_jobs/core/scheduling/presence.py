@@ -3,7 +3,7 @@
 * A process that is lost (Will, deadline, or a newer process under its id) loses all its attempts at once.
 * A process that (re)appears is asked for a *report*: a heartbeat made after everything sent before it was seen. A
   RUNNING job that the report does not show is lost; a DISPATCHED one is simply offered again.
-* While this scheduler has no connection itself, nobody is lost.
+* While this scheduler has no connection itself, or its line is suspect (:mod:`.link`), nobody is lost.
 * An attempt that a heartbeat shows, and that is not the current one of its job, is abandoned.
 """
 
@@ -13,6 +13,7 @@ from typing import Final
 
 from beskar_jobs.core import transitions
 from beskar_jobs.core.scheduling.dispatching import Dispatching
+from beskar_jobs.core.scheduling.link import LinkWatch
 from beskar_jobs.core.scheduling.records import Purpose, Question, Tracked, WorkerCame, WorkerGone
 from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.core.workers import WorkerEntry
@@ -23,6 +24,8 @@ from beskar_jobs.wire.messages import Attempt
 
 START_GRACE: Final = 6.0
 """Seconds that workers have to show themselves after a scheduler's start before their jobs count as lost."""
+CONTRADICTION: Final = 1.0
+"""Seconds that a worker has to contradict an offline notice that the broker kept from before this scheduler's start."""
 REPORT_TIMEOUT: Final = 2.0
 OVERSLEPT: Final = 1.0
 """Seconds by which a deadline may be found passed. More than that, and it was this process that slept (a stopped
@@ -41,6 +44,7 @@ class Presence:
         self._expected: dict[WorkerRef, tuple[str, float, set[HeldAttempt]]] = {}
         self._cut_off = False
         self._verdict_at: float | None = None
+        self.link = LinkWatch()
 
     def expect(self, now: Now) -> None:
         """After a start: the workers that storage names have a while to show themselves."""
@@ -52,7 +56,13 @@ class Presence:
         change = self._state.workers.on_heartbeat(heartbeat, now.monotonic)
         stranger = before is None and not heartbeat.is_online  # a notice kept by the broker; old news, mostly
         if change.lost is not None and not (stranger and not self._state.ledger.with_worker(change.lost)):
-            self._lost(change.lost, change.lost_reason, now, before if change.lost == ref else None)
+            if stranger:
+                # Which connection the notice is of cannot be told; if its worker lives, it contradicts at once.
+                self._unseen[ref] = min(self._unseen.get(ref, float("inf")), now.monotonic + CONTRADICTION)
+            elif not heartbeat.is_online and self.link.distrusts_wills(now.monotonic):
+                self._unseen[ref] = now.monotonic + START_GRACE
+            else:
+                self._lost(change.lost, change.lost_reason, now, before if change.lost == ref else None)
         if change.arrived is not None:
             if before is None:
                 self._state.notable.append(WorkerCame(heartbeat))
@@ -113,11 +123,22 @@ class Presence:
     def connected(self, now: Now) -> None:
         """It hears again. All have a fresh deadline; messages may have been lost both ways, so all are asked."""
         self._cut_off = False
+        self.link.connected(now.monotonic)
+        self._renew_all(now)
+        for entry in self._state.workers.online():
+            self._arrived(entry, now)
+
+    def echoed(self, now: Now) -> None:
+        """The scheduler's own presence came back from the broker."""
+        if self.link.echoed(now.monotonic):
+            self._state.counters["broker stood still"] += 1
+            self._renew_all(now)
+
+    def _renew_all(self, now: Now) -> None:
+        """Give everybody a fresh deadline: it was not their silence."""
         self._verdict_at = None
         self._state.workers.renew_all(now.monotonic)
         self._unseen = dict.fromkeys(self._unseen, now.monotonic + START_GRACE)
-        for entry in self._state.workers.online():
-            self._arrived(entry, now)
 
     def _compare(self, entry: WorkerEntry, now: Now) -> None:
         """Hold what the heartbeat shows against what is in hand."""
@@ -145,14 +166,14 @@ class Presence:
         """Lose those whose time is over."""
         if self._cut_off:
             return
-        deadline = self.next_deadline()
-        if deadline is None or now.monotonic < deadline:
+        deadline = self._judgement_at()
+        if deadline is not None and self.link.wants_echo(now.monotonic):
+            self._state.echo_wanted = True
+        if self.link.is_suspect(now.monotonic) or deadline is None or now.monotonic < deadline:
             return
         if now.monotonic - deadline > OVERSLEPT:
             self._state.counters["overslept"] += 1
-            self._state.workers.renew_all(now.monotonic)
-            self._unseen = dict.fromkeys(self._unseen, now.monotonic + START_GRACE)
-            self._verdict_at = None
+            self._renew_all(now)
         elif self._verdict_at is None:
             self._verdict_at = now.monotonic + LAST_LOOK
         else:
@@ -162,9 +183,16 @@ class Presence:
             for ref in [ref for ref, unseen_until in self._unseen.items() if unseen_until <= passed]:
                 self._lost(ref, "its worker did not show itself", now)
 
-    def next_deadline(self) -> float | None:
+    def next_deadline(self, now: Now) -> float | None:
         if self._cut_off:
             return None
+        # A suspect line is not judged by, so no judgement falls due before it has cleared up.
+        judgement = None if self.link.is_suspect(now.monotonic) else self._judgement_at()
+        echo = None if self._judgement_at() is None else self.link.next_deadline()
+        return min((deadline for deadline in (judgement, echo) if deadline is not None), default=None)
+
+    def _judgement_at(self) -> float | None:
+        """When somebody's time is over, or is to be looked at once more."""
         if self._verdict_at is not None:
             return self._verdict_at
         deadlines = list(self._unseen.values())

@@ -128,6 +128,19 @@ class SchedulerSession:
     def on_cancel(self, job_id: JobId, reason: str, reply: Reply | None, now: Now) -> None:
         self._cancelling.on_cancel(job_id, reason, reply, now)
 
+    def heard(self, now: Now) -> None:
+        """Some message came in; to be called for each, before it is dealt with."""
+        self._presence.link.heard(now.monotonic)
+
+    def on_echo(self, now: Now) -> None:
+        """The scheduler's own presence came back from the broker."""
+        self._presence.echoed(now)
+
+    def take_echo_wanted(self) -> bool:
+        """Whether to publish the scheduler's presence now, and bring what comes back to ``on_echo``."""
+        wanted, self._state.echo_wanted = self._state.echo_wanted, False
+        return wanted
+
     def on_disconnected(self) -> None:
         """The connection to the broker is gone."""
         self._presence.cut_off()
@@ -149,9 +162,9 @@ class SchedulerSession:
             self._state.reads.append(ReadDue(now.wall, DUE_LIMIT))
         self._dispatching.dispatch(now)
 
-    def next_deadline(self) -> float | None:
+    def next_deadline(self, now: Now) -> float | None:
         """Monotonic time at which ``advance`` has something to do, jobs' due times aside."""
-        deadlines = (self._presence.next_deadline(), self._dispatching.next_deadline())
+        deadlines = (self._presence.next_deadline(now), self._dispatching.next_deadline())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     @property

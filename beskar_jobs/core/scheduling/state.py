@@ -24,6 +24,7 @@ class SchedulerState:
 
     Attributes:
         dice: gives the jitter of a retry, in [-1, 1].
+        echo_wanted: the shell is to publish the scheduler's presence, to see whether the line lives.
         next_due: when the next SCHEDULED job that nobody is reading yet is due.
         counters: what happened how often, by name; for health and metrics.
         refused_ends: late or foreign ends since the shell last looked, for its log.
@@ -40,6 +41,7 @@ class SchedulerState:
     questions: list[Question] = attrs.field(factory=list)
     last_sequence: int = 0
     next_due: datetime | None = None
+    echo_wanted: bool = False
     counters: Counter[str] = attrs.field(factory=Counter)
     refused_ends: list[RefusedEnd] = attrs.field(factory=list)
     notable: list[Notable] = attrs.field(factory=list)
