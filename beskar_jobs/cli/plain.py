@@ -1,6 +1,7 @@
 """Jobs, workers and queues as JSON: what ``--json`` writes. Field names are public; further ones may be added.
 
-Times are ISO 8601 in UTC; what is not known is ``null``. Arguments and results stand as the JSON they are.
+Times are ISO 8601 in UTC; what is not known is ``null``. Arguments and results stand as the JSON they are; large ones
+are left out of lists (``arguments_omitted``, ``result_omitted``), and are told with the one job.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def update_json(update: JobStatusUpdate) -> Json:
         "worker_id": update.worker_id or None,
         "updated_at": _time(update.updated_at),
         "result": value_json(update.result),
+        "result_omitted": update.result_omitted,
         "failure": _failure(update.failure),
     }
 
@@ -44,7 +46,8 @@ def job_json(job: JobDetails, explanation: str) -> Json:
     return {
         **update_json(job.update),
         "explanation": explanation,
-        "arguments": value_json(job.arguments),
+        "arguments": None if job.arguments_omitted else value_json(job.arguments),
+        "arguments_omitted": job.arguments_omitted,
         "priority": job.priority,
         "sequence": job.sequence,
         "failures": job.failures,

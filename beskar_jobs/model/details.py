@@ -18,9 +18,11 @@ class JobDetails:
     Attributes:
         update: its state, as its watchers see it.
         sequence: its place in the order of enqueue; pages ``find``.
-        arguments: as the serializer wrote them (JSON).
+        arguments: as the serializer wrote them (JSON); empty if ``arguments_omitted``.
         failures, crashes: how much of its two budgets is used.
         capable_workers: workers that are online, serve its queue and know its type.
+        arguments_omitted: the arguments are too large for an answer with several jobs; ``get`` the job to have them.
+            For a result it is ``update.result_omitted``.
     """
 
     update: JobStatusUpdate
@@ -36,6 +38,7 @@ class JobDetails:
     finished_at: datetime | None
     metadata: Mapping[str, str]
     capable_workers: int
+    arguments_omitted: bool = False
 
     @property
     def job_id(self) -> JobId:

@@ -1,13 +1,21 @@
-"""Answers to queries: what storage has, with what only the scheduler knows (progress, workers, what is waited for)."""
+"""Answers to queries: what storage has, with what only the scheduler knows (progress, workers, what is waited for).
+
+An answer with one job has it in full. One with several has a budget of bytes: large arguments and results are left out
+of it, and marked so. Storage is read in parts, so that a long answer never has all of them in memory.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Final
 
 from beskar_jobs.core.scheduling import SchedulerSession
 from beskar_jobs.model.job import JobId, JobStatus
 from beskar_jobs.ports.storage import JobFilter, JobStorage
-from beskar_jobs.wire.messages import QueryCommand, QueryReply, QueueView
+from beskar_jobs.wire.messages import JobView, QueryCommand, QueryReply, QueueView
+from beskar_jobs.wire.views import ReplyBudget
+
+JOBS_PER_READ: Final = 100
 
 
 async def answer(query: QueryCommand, session: SchedulerSession, storage: JobStorage) -> QueryReply:
@@ -20,9 +28,7 @@ async def answer(query: QueryCommand, session: SchedulerSession, storage: JobSto
         case "jobs":
             return await _jobs(query, session, storage)
         case "find":
-            wanted = JobFilter(query.statuses, query.queue, query.job_type)
-            found = await storage.find(wanted, limit=query.limit, before_sequence=query.before_sequence)
-            return QueryReply(jobs=[session.view(job) for job in found])
+            return await _find(query, session, storage)
         case "workers":
             return QueryReply(workers=session.workers())
         case "queues":
@@ -34,14 +40,34 @@ async def answer(query: QueryCommand, session: SchedulerSession, storage: JobSto
             )
 
 
+async def _find(query: QueryCommand, session: SchedulerSession, storage: JobStorage) -> QueryReply:
+    wanted = JobFilter(query.statuses, query.queue, query.job_type)
+    views: list[JobView] = []
+    budget, before = ReplyBudget(), query.before_sequence
+    while (limit := min(JOBS_PER_READ, query.limit - len(views))) > 0:
+        found = await storage.find(wanted, limit=limit, before_sequence=before)
+        if len(found) == 1 and not views:
+            return QueryReply(jobs=[session.view(found[0])])
+        views += [budget.fit(session.view(job)) for job in found]
+        if len(found) < limit:
+            break
+        before = found[-1].spec.sequence
+    return QueryReply(jobs=list(views))
+
+
 async def _jobs(query: QueryCommand, session: SchedulerSession, storage: JobStorage) -> QueryReply:
     ids = [JobId(job_id) for job_id in query.ids]
     if query.watcher:
         # Before the reading: a change in between is then told twice rather than never.
         for job_id in ids:
             session.outbox.watch(job_id, query.watcher)
-    jobs = await storage.get(ids)
-    for job_id, job in zip(ids, jobs, strict=True):
-        if job is None or job.status.is_terminal:
-            session.outbox.unwatch(job_id, query.watcher)
-    return QueryReply(jobs=[None if job is None else session.view(job) for job in jobs])
+    views: list[JobView | None] = []
+    budget = ReplyBudget()
+    for start in range(0, len(ids), JOBS_PER_READ):
+        part = ids[start : start + JOBS_PER_READ]
+        for job_id, job in zip(part, await storage.get(part), strict=True):
+            if job is None or job.status.is_terminal:
+                session.outbox.unwatch(job_id, query.watcher)
+            view = None if job is None else session.view(job)
+            views.append(view if view is None or len(ids) == 1 else budget.fit(view))
+    return QueryReply(jobs=views)

@@ -28,7 +28,9 @@ MAX_COMMAND_BYTES: Final = 16 * 1024 * 1024
 MAX_ARGUMENT_BYTES: Final = 1024 * 1024
 MAX_RESULT_BYTES: Final = 4 * 1024 * 1024
 INLINE_RESULT_BYTES: Final = 128 * 1024
-"""A larger result is left out of status messages and fetched by query."""
+"""A larger result is left out of status messages, and of replies with several jobs, and fetched by query."""
+REPLY_BYTES: Final = 4 * 1024 * 1024
+"""Once a reply with several jobs has this size, the arguments and results of further ones are left out."""
 MAX_TEXT: Final = 64 * 1024
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
@@ -135,7 +137,7 @@ class QueueView(Item, frozen=True, omit_defaults=True):
 
 
 class JobView(Item, frozen=True, omit_defaults=True):
-    """A job in full, as answered to a query."""
+    """A job, as answered to a query; in full where it is the only one."""
 
     id: str
     job_type: str
@@ -163,6 +165,8 @@ class JobView(Item, frozen=True, omit_defaults=True):
     finished_at: datetime | None = None
     metadata: dict[str, str] = {}
     capable_workers: Number = 0
+    arguments_omitted: bool = False
+    result_omitted: bool = False
 
 
 class QueryReply(Message, frozen=True, kw_only=True):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from beskar_jobs.model.details import JobDetails
 from beskar_jobs.model.job import Job, JobId, JobStatus, WaitingFor
 from beskar_jobs.model.updates import JobStatusUpdate, update_sequence
-from beskar_jobs.wire.messages import INLINE_RESULT_BYTES, NULL, JobView, StatusItem
+from beskar_jobs.wire.messages import INLINE_RESULT_BYTES, NULL, REPLY_BYTES, JobView, StatusItem
 
 
 class Progress(msgspec.Struct):
@@ -19,6 +21,8 @@ class Progress(msgspec.Struct):
 
 
 NO_PROGRESS = Progress()
+_OVERHEAD: Final = 600
+"""Bytes of a job in a reply beside its texts, generously."""
 
 
 def status_item(job: Job, progress: Progress = NO_PROGRESS, waiting_for: WaitingFor | None = None) -> StatusItem:
@@ -82,10 +86,35 @@ def job_view(
     )
 
 
+class ReplyBudget:
+    """Keeps a reply with several jobs to a size that every broker takes, whatever the jobs carry."""
+
+    def __init__(self) -> None:
+        self._left = REPLY_BYTES
+
+    def fit(self, view: JobView) -> JobView:
+        """*view*, without arguments or result where they are large or there is no room left; marked so."""
+        self._left -= _OVERHEAD + len(view.message) + len(view.reason)
+        self._left -= sum(len(key) + len(value) for key, value in view.metadata.items())
+        if view.failure is not None:
+            self._left -= len(view.failure.message) + len(view.failure.traceback)
+        if not self._takes(view.arguments):
+            view = msgspec.structs.replace(view, arguments=NULL, arguments_omitted=True)
+        if not self._takes(view.result):
+            view = msgspec.structs.replace(view, result=NULL, result_omitted=True)
+        return view
+
+    def _takes(self, value: msgspec.Raw) -> bool:
+        size = len(bytes(value))
+        if size > INLINE_RESULT_BYTES or size > max(self._left, len(bytes(NULL))):
+            return False
+        self._left -= size
+        return True
+
+
 def status_update(item: StatusItem | JobView) -> JobStatusUpdate:
     """What a client hands to its user."""
-    omitted = item.result_omitted if isinstance(item, StatusItem) else False
-    has_result = item.status is JobStatus.SUCCEEDED and not omitted
+    has_result = item.status is JobStatus.SUCCEEDED and not item.result_omitted
     return JobStatusUpdate(
         job_id=JobId(item.id),
         job_type=item.job_type,
@@ -101,7 +130,7 @@ def status_update(item: StatusItem | JobView) -> JobStatusUpdate:
         worker_id=item.worker_id,
         # A view into the whole message would keep all of it in memory.
         result=bytes(item.result) if has_result else None,
-        result_omitted=omitted,
+        result_omitted=item.result_omitted,
         failure=item.failure,
     )
 
@@ -111,7 +140,7 @@ def job_details(view: JobView) -> JobDetails:
     return JobDetails(
         update=status_update(view),
         sequence=view.order,
-        arguments=bytes(view.arguments),
+        arguments=b"" if view.arguments_omitted else bytes(view.arguments),
         priority=view.priority,
         failures=view.failures,
         crashes=view.crashes,
@@ -122,4 +151,5 @@ def job_details(view: JobView) -> JobDetails:
         finished_at=view.finished_at,
         metadata=view.metadata,
         capable_workers=view.capable_workers,
+        arguments_omitted=view.arguments_omitted,
     )
