@@ -10,6 +10,7 @@ more claims than free slots.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import attrs
@@ -156,6 +157,16 @@ class Workers:
 
     def total_free_slots(self) -> int:
         return sum(entry.free_slots for entry in self._entries.values())
+
+    def known_types(self) -> Collection[str] | None:
+        """The job types that somebody with a free slot knows; ``None``: somebody takes all."""
+        known: set[str] = set()
+        for entry in self._entries.values():
+            if entry.free_slots > 0:
+                if not entry.heartbeat.job_types:
+                    return None
+                known.update(entry.heartbeat.job_types)
+        return known
 
     def candidates(self, lane: Lane) -> list[WorkerEntry]:
         """Who could take a job of *lane* right now."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Collection
 from typing import Final
 
 from beskar_jobs.core import transitions
@@ -34,14 +35,17 @@ class Dispatching:
     def dispatch(self, now: Now) -> None:
         """Give every free slot a job, as long as there are jobs for it."""
         free = self._state.workers.total_free_slots()
+        known = self._state.workers.known_types() if free > 0 else None
         for queue in self._state.lanes.queues() if free > 0 else ():
-            free = self._dispatch_queue(queue, free, now)
+            free = self._dispatch_queue(queue, free, known, now)
             if free <= 0:
                 return
 
-    def _dispatch_queue(self, queue: str, free: int, now: Now) -> int:
+    def _dispatch_queue(self, queue: str, free: int, known: Collection[str] | None, now: Now) -> int:
         heap: list[tuple[tuple[object, ...], int, Lane, LaneHead, list[WorkerEntry]]] = []
         for index, (lane, head) in enumerate(self._state.lanes.in_queue(queue)):
+            if known is not None and lane.job_type not in known:
+                continue  # a lane that waits for its worker must cost next to nothing: there may be thousands
             candidates = self._state.workers.candidates(lane)
             if candidates and (first := self._first(lane, head)) is not None:
                 heap.append((first.order, index, lane, head, candidates))
