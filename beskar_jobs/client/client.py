@@ -351,7 +351,5 @@ def _check_reply(reply: EnqueueReply, items: Sequence[EnqueueItem]) -> None:
         name = items[first.index].job_type if first.index < len(items) else "?"
         more = f" (and {len(rejected) - 1} more)" if len(rejected) > 1 else ""
         raise EnqueueRejected(f"{name}: {first.message}{more}")
-    if reply.busy:
-        raise SchedulerUnavailable(reply.error)
     if reply.error:
         raise EnqueueRejected(reply.error)

@@ -19,6 +19,7 @@ R = TypeVar("R", bound=Message)
 
 SEND_AGAIN_AFTER: Final = 2.0
 BUSY_DELAY: Final = 0.25
+LONGEST_BUSY_DELAY: Final = 2.0
 
 
 class Requests:
@@ -34,23 +35,30 @@ class Requests:
         """Send *message* and return the reply.
 
         Raises:
-            SchedulerUnavailable: no answer within *timeout* seconds.
+            SchedulerUnavailable: no answer within *timeout* seconds, or none but that the scheduler cannot take the
+                command now; the message gives its reason.
         """
         payload = self._connection.serializer.encode(message)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
+        busy, delay = "", BUSY_DELAY
         while True:
             data = await self._ask(topic, payload, deadline)
+            if data is None and busy:
+                raise SchedulerUnavailable(
+                    f"the scheduler took nothing in within {timeout:g} s: {busy}. It is safe to try again"
+                )
             if data is None:
                 raise SchedulerUnavailable(
                     f"no scheduler answered on {topic!r} within {timeout:g} s; is one running, with the prefix "
                     f"{self._connection.topics.prefix!r}? It is safe to try again"
                 )
             reply = self._connection.serializer.decode(data, reply_type)
-            if isinstance(reply, EnqueueReply) and reply.busy and loop.time() + BUSY_DELAY < deadline:
-                await asyncio.sleep(BUSY_DELAY)
-                continue
-            return reply
+            if not (isinstance(reply, EnqueueReply) and reply.busy):
+                return reply
+            busy = reply.error
+            await asyncio.sleep(max(0.0, min(delay, deadline - loop.time())))
+            delay = min(delay * 2, LONGEST_BUSY_DELAY)
 
     async def _ask(self, topic: str, payload: bytes, deadline: float) -> bytes | None:
         loop = asyncio.get_running_loop()

@@ -33,7 +33,6 @@ class CommitHop:
         self._logger = logger
         self._after_commit = after_commit
         self._task: asyncio.Task[None] | None = None
-        self.storage_problem: str = ""
 
     @property
     def busy(self) -> bool:
@@ -58,7 +57,7 @@ class CommitHop:
             # A rule broken inside the session: nothing that was acknowledged is lost, but this scheduler must not go on
             # with a state it cannot trust.
             self._logger.exception("the commit hop failed; the scheduler must be restarted")
-            self.storage_problem = "the commit hop failed; see the log"
+            self._session.storage_problem = "the commit hop failed; see the scheduler's log"
             raise
         finally:
             self._task = None
@@ -70,15 +69,15 @@ class CommitHop:
             try:
                 outcome = await self._storage.commit(commit)
             except StorageError as problem:
-                if not self.storage_problem:
+                if not self._session.storage_problem:
                     self._logger.error("storage is away, commits wait: %s", problem)
-                self.storage_problem = str(problem)
+                self._session.storage_problem = str(problem)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _LONGEST_DELAY)
             else:
-                if self.storage_problem:
+                if self._session.storage_problem:
                     self._logger.warning("storage is back")
-                    self.storage_problem = ""
+                    self._session.storage_problem = ""
                 return outcome
 
     async def finish(self, timeout: float) -> None:

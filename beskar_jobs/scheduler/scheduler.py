@@ -11,13 +11,22 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from types import TracebackType
 from typing import Final, Self
 
+import attrs
+
 from beskar_jobs.core.scheduling import ReadDue, ReadJobs, ReadLane, Reply, SchedulerSession, Send
 from beskar_jobs.core.scheduling.records import Read
-from beskar_jobs.model.errors import InvalidValue, PayloadInvalid, StorageError
+from beskar_jobs.model.errors import (
+    BeskarError,
+    InvalidValue,
+    PayloadInvalid,
+    PublishRefused,
+    StorageError,
+    TransportError,
+)
 from beskar_jobs.model.job import JobId
 from beskar_jobs.model.names import checked_name
 from beskar_jobs.model.presence import SchedulerPresence
@@ -54,6 +63,8 @@ logger: Final = logging.getLogger("beskar_jobs.scheduler")
 DEFAULT_RETENTION: Final = 24 * 3600
 STOP_TIMEOUT: Final = 5.0
 READ_AGAIN_AFTER: Final = 0.5
+LARGE_REPLY: Final = 16 * 1024
+"""Bytes; a larger answer to a query is sent by itself, since a broker may refuse it."""
 
 
 class JobScheduler:
@@ -289,7 +300,7 @@ class JobScheduler:
         self._session.advance(self._clock.now())
         for read in self._session.take_reads():
             self._spawn(self._read(read))
-        self._connection.send([self._outbound(send) for send in self._session.outbox.take()])
+        self._send(self._session.outbox.take())
         if self._session.take_echo_wanted():
             self._connection.send([self._presence(self._statuses.connects, is_online=True)])
         if notable := self._session.take_notable():
@@ -297,6 +308,27 @@ class JobScheduler:
         self._commits.wake()
         self._statuses.wake(busy=self._commits.busy)
         self._set_timer()
+
+    def _send(self, sends: Iterable[Send]) -> None:
+        batch: list[OutboundMessage] = []
+        for send in sends:
+            message = self._outbound(send)
+            if isinstance(send.message, QueryReply) and len(message.payload) > LARGE_REPLY:
+                self._spawn(self._send_large(message))
+            else:
+                batch.append(message)
+        self._connection.send(batch)
+
+    async def _send_large(self, reply: OutboundMessage) -> None:
+        """Whoever asked is told if the broker takes no answer of this size, rather than left to ask again."""
+        try:
+            await self._connection.publish([reply])
+        except PublishRefused as problem:
+            error = self._connection.serializer.encode(QueryReply(error=f"the answer cannot be sent: {problem}"))
+            self._connection.send([attrs.evolve(reply, payload=error)])
+            self._connection.complain("publish", f"an answer to a query was not sent: {problem}")
+        except TransportError as problem:
+            self._connection.complain("publish", f"an answer to a query was not sent: {problem}")
 
     def _outbound(self, send: Send) -> OutboundMessage:
         return OutboundMessage(
@@ -336,7 +368,7 @@ class JobScheduler:
                 case ReadJobs(questions):
                     jobs_by_question = await self._storage.get([question.job_id for question in questions])
                     self._session.jobs_loaded(questions, jobs_by_question, self._clock.now())
-        except StorageError as problem:
+        except BeskarError as problem:
             self._connection.complain("storage", f"a reading failed and is done again: {problem}")
             await asyncio.sleep(READ_AGAIN_AFTER)
             self._session.reading_failed(read)
@@ -351,6 +383,9 @@ class JobScheduler:
             message = await answer(query, self._session, self._storage)
         except StorageError as problem:
             message = QueryReply(error=f"storage is away: {problem}")
+        except BeskarError as problem:
+            message = QueryReply(error=f"the query cannot be answered: {problem}")
+            self._connection.complain("query", f"a query cannot be answered: {problem}")
         self._session.outbox.reply(reply, message)
         self._step_soon()
 

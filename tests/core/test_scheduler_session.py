@@ -187,6 +187,33 @@ def test_enqueues_are_turned_away_as_busy_while_storage_is_behind(
     assert len(bench.storage.jobs) == 4
 
 
+def test_enqueues_are_turned_away_while_much_waits_for_storage(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "MAX_PENDING_BYTES", 0)
+    bench.enqueue(item("j1"))
+    bench.enqueue(item("j2"))
+    bench.collect()
+    (reply,) = bench.replies()
+    assert isinstance(reply, EnqueueReply)
+    assert reply.busy
+    bench.settle()
+    bench.enqueue(item("j2"))
+    bench.settle()
+    assert len(bench.storage.jobs) == 2
+
+
+def test_enqueues_are_turned_away_with_the_reason_while_storage_is_away(bench: Bench) -> None:
+    bench.enqueue(item("j1"))
+    bench.session.storage_problem = "the disk is full"
+    bench.enqueue(item("j1"))
+    bench.collect()
+    (reply,) = bench.replies()
+    assert isinstance(reply, EnqueueReply)
+    assert (reply.busy, reply.error) == (True, "storage is away: the disk is full")
+    bench.session.storage_problem = ""
+    bench.settle()
+    assert len(bench.storage.jobs) == 1
+
+
 def test_the_order_of_enqueue_is_the_order_of_a_queue(bench: Bench) -> None:
     bench.enqueue(*(item(f"j{index}") for index in range(5)), item("urgent", priority=1))
     bench.settle()

@@ -19,6 +19,7 @@ class Ledger:
     def __init__(self) -> None:
         self._tracked: dict[JobId, Tracked] = {}
         self._inserts: list[Insert] = []
+        self._insert_bytes = 0
         self._writes: dict[JobId, Write] = {}
         self._under_way: dict[JobId, Write] = {}
 
@@ -50,6 +51,7 @@ class Ledger:
     def insert(self, job: Job, request: EnqueueRequest, index: int) -> None:
         request.open_items += 1
         self._inserts.append(Insert(job, request, index))
+        self._insert_bytes += len(job.spec.arguments)
 
     def write(self, transition: Transition) -> Write:
         """Have a decided change written with the next batch."""
@@ -82,10 +84,16 @@ class Ledger:
     def pending(self) -> int:
         return len(self._inserts) + len(self._writes)
 
+    @property
+    def pending_bytes(self) -> int:
+        """Arguments of the jobs that wait to be inserted."""
+        return self._insert_bytes
+
     def take(self) -> Batch | None:
         """All that is pending, as one transaction."""
         if not self._inserts and not self._writes:
             return None
         batch = Batch(self._inserts, list(self._writes.values()))
         self._inserts, self._under_way, self._writes = [], self._writes, {}
+        self._insert_bytes = 0
         return batch

@@ -56,6 +56,8 @@ DUE_LIMIT: Final = 1_000
 """Jobs that become due in one step at most; the rest follow in the next."""
 MAX_PENDING: Final = 200_000
 """Changes that may wait for storage; beyond it, enqueue commands are turned away as busy."""
+MAX_PENDING_BYTES: Final = 64 * 1024 * 1024
+"""Likewise, of arguments of jobs that wait to be inserted."""
 
 
 class SchedulerSession:
@@ -64,6 +66,10 @@ class SchedulerSession:
     Args:
         dice: gives the jitter of a retry, in [-1, 1].
         default_retry: the last rung of the retry policy.
+
+    Attributes:
+        storage_problem: why commits wait, ``""`` while they do not; kept by the shell. Meanwhile enqueue commands are
+            turned away: they are repeated, and would pile up here.
     """
 
     def __init__(
@@ -76,6 +82,7 @@ class SchedulerSession:
         self._attempts = Attempts(self._state, self._presence)
         self._cancelling = Cancelling(self._state)
         self._due_under_way = 0
+        self.storage_problem = ""
 
     def load(
         self,
@@ -98,8 +105,9 @@ class SchedulerSession:
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def on_enqueue(self, command: EnqueueCommand, reply: Reply | None, now: Now) -> None:
-        if self._state.ledger.pending > MAX_PENDING:
-            self.outbox.reply(reply, EnqueueReply(error="the scheduler is behind with its storage", busy=True))
+        if hindrance := self._hindrance():
+            self._state.counters["enqueues turned away"] += 1
+            self.outbox.reply(reply, EnqueueReply(error=hindrance, busy=True))
             return
         specs: list[JobSpec] = []
         exceptions: list[EnqueueException] = []
@@ -115,6 +123,15 @@ class SchedulerSession:
         request = EnqueueRequest(reply, command.watcher)
         for index, spec in enumerate(specs):
             self._state.ledger.insert(transitions.new_job(spec, now.wall), request, index)
+
+    def _hindrance(self) -> str:
+        """Why no jobs can be taken in now; ``""`` if they can."""
+        if self.storage_problem:
+            return f"storage is away: {self.storage_problem}"
+        ledger = self._state.ledger
+        if ledger.pending > MAX_PENDING or ledger.pending_bytes > MAX_PENDING_BYTES:
+            return "the scheduler is behind with its storage"
+        return ""
 
     def on_claim_reply(self, message: ClaimReply, now: Now) -> None:
         self._dispatching.on_claim_reply(message, now)
