@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from beskar_jobs import JobStatus, RawRequest
+import pytest
+
+from beskar_jobs import JobStatus, RawRequest, SchedulerUnavailable
+from beskar_jobs.testing.services import MosquittoServer
 from beskar_jobs.wire.messages import MAX_ARGUMENT_BYTES, REPLY_BYTES
-from tests.e2e.cluster import Cluster, reaches, results
+from tests.e2e.cluster import Cluster, reaches, results, within
 from tests.e2e.jobs import LargeHandler, Number
 
 
@@ -34,3 +37,17 @@ async def test_a_list_of_jobs_with_large_arguments_is_answered(cluster: Cluster)
     assert found[-1].arguments_omitted
     assert len((await cluster.client.get(found[-1].job_id)).arguments) == MAX_ARGUMENT_BYTES // 8
     assert len(await cluster.client.find(limit=1)) == 1
+
+
+async def test_an_answer_that_the_broker_does_not_take_becomes_an_error(topic_prefix: str) -> None:
+    with MosquittoServer(settings=("max_packet_size 100000",)) as server:
+        cluster = Cluster(server.url, topic_prefix, lambda: "memory://")
+        try:
+            await cluster.start()
+            for _ in range(3):
+                await cluster.client.enqueue(RawRequest("t", "x" * 50_000, queue="q"))
+            with pytest.raises(SchedulerUnavailable, match=r"the answer cannot be sent: .* 100000"):
+                await within(cluster.client.find())
+            assert len(await cluster.client.find(limit=1)) == 1
+        finally:
+            await cluster.close()
