@@ -82,6 +82,19 @@ def test_a_worker_that_does_not_come_back_after_such_a_will_is_lost(bench: Bench
     assert bench.job("j1").crashes == 1
 
 
+def test_a_will_that_follows_a_reconnect_is_not_believed_at_once(bench: Bench) -> None:
+    running(bench)
+    bench.session.on_disconnected()
+    bench.sleep(8)
+    bench.session.on_connected(bench.now)
+    bench.beat(beat(online=False))
+    bench.settle()
+    bench.sleep(1)
+    bench.beat(beat(connection=2, held=[("j1", 1)]))
+    bench.run(8, beats=lambda: bench.beat(beat(connection=2, held=[("j1", 1)])))
+    assert (bench.status("j1"), bench.job("j1").crashes) == (JobStatus.RUNNING, 0)
+
+
 def test_a_will_on_a_living_line_is_believed_at_once(bench: Bench) -> None:
     running(bench)
     bench.beat(beat(online=False))

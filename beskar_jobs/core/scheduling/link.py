@@ -6,8 +6,8 @@ that later than a worker's deadline. So after :data:`SILENCE` seconds without an
 own presence, which it is subscribed to, and takes the time until that comes back:
 
 * quickly: the line was alive all along, and who is silent is silent;
-* late: the broker stood still. Everybody gets a fresh deadline, and for :data:`AFTERMATH` seconds an offline notice is
-  not believed at once; its worker has a while to come back.
+* late, or only on a new connection: the broker stood still. Everybody gets a fresh deadline, and for
+  :data:`AFTERMATH` seconds an offline notice is not believed at once; its worker has a while to come back.
 
 If it never comes back (access rules may forbid it) and the transport still holds its connection after :data:`GIVE_UP`
 seconds, which spans its keep-alive, the line counts as alive.
@@ -32,7 +32,9 @@ class LinkWatch:
         self._distrust_until = float("-inf")
 
     def connected(self, now: float) -> None:
-        """A new connection: its line is alive."""
+        """A new connection: its line is alive. After a loss, what broke this one may have broken the workers' too."""
+        if self._heard_at is not None:
+            self._distrust_until = now + AFTERMATH
         self._heard_at, self._asked_at = now, None
 
     def heard(self, now: float) -> None:
