@@ -30,6 +30,7 @@ from beskar_jobs.wire.messages import (
     WorkerPresenceMessage,
 )
 from beskar_jobs.wire.topics import DEFAULT_PREFIX, ParsedTopic, TopicKind
+from beskar_jobs.worker.engine_thread import EngineThread
 from beskar_jobs.worker.execution import AttemptOutcomes, Execution, StopReason
 
 logger: Final = logging.getLogger("beskar_jobs.worker")
@@ -66,8 +67,8 @@ class WorkerEngine(AttemptOutcomes):
         self._clock = clock
         self._interval = interval
         self._on_failure = on_failure
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name=f"beskar-engine-{session.worker_id}", daemon=True)
+        self._thread = EngineThread(f"beskar-engine-{session.worker_id}", self._on_death)
+        self._loop = self._thread.loop
         self._news: deque[Callable[[], None]] = deque()
         self._awake = False
         self._awake_lock = threading.Lock()
@@ -84,27 +85,30 @@ class WorkerEngine(AttemptOutcomes):
 
     # -- the thread ----------------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
-
     async def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run *work* on the engine thread, and wait for it here."""
-        if not self._thread.is_alive():
-            self._thread.start()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        """Run *work* on the engine thread, and wait for it here.
+
+        Raises:
+            BeskarError: the engine has died.
+        """
+        return await self._thread.call(work)
 
     def end(self) -> None:
         """End the thread."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.end()
+
+    @property
+    def died(self) -> bool:
+        """The event loop is gone, which ``on_failure`` has been told."""
+        return self._thread.died is not None
+
+    def _on_death(self, problem: BeskarError) -> None:
+        self._drop()
+        self._on_failure(problem)
 
     def crash_now(self) -> None:
         """Be gone without a word, as a killed process is; returns when the connection is dropped."""
-        asyncio.run_coroutine_threadsafe(self.crash(), self._loop).result(timeout=5.0)
+        self._thread.submit(self.crash()).result(timeout=5.0)
         self.end()
 
     # -- outcomes, from any thread -------------------------------------------------------------------------------------
@@ -222,6 +226,9 @@ class WorkerEngine(AttemptOutcomes):
 
     async def crash(self) -> None:
         """Drop the connection, and abandon what runs."""
+        self._drop()
+
+    def _drop(self) -> None:
         self._closing = True
         if self._heartbeat_timer is not None:
             self._heartbeat_timer.cancel()
@@ -256,7 +263,7 @@ class WorkerEngine(AttemptOutcomes):
 
     @property
     def connected(self) -> bool:
-        return self._connection is not None and self._connection.connected
+        return not self.died and self._connection is not None and self._connection.connected
 
     # -- messages ------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Generator, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
@@ -29,6 +30,7 @@ DEFAULT_CONCURRENCY: Final = 10
 DEFAULT_GRACE: Final = 20.0
 RELEASE_GRACE: Final = 2.0
 HEARTBEAT_INTERVAL: Final = 2.0
+LOOK_AGAIN: Final = 1.0
 
 
 class JobWorker:
@@ -121,14 +123,15 @@ class JobWorker:
             self._settings,
             self._clock,
             interval=self._interval,
-            on_failure=lambda problem: loop.call_soon_threadsafe(self._fail, failure, problem),
+            on_failure=partial(self._on_failure, loop, failure),
         )
         execution = Execution(self._registry, self._settings.serializer, self._clock, engine, loop)
         self._engine = engine
         try:
             await engine.call(engine.open(execution))
         except BaseException:
-            await engine.call(engine.crash())
+            if not engine.died:
+                await engine.call(engine.crash())
             engine.end()
             self._engine = None
             raise
@@ -150,10 +153,16 @@ class JobWorker:
 
         Raises:
             WorkerReplaced: another process runs under the same worker id.
+            BeskarError: the thread that talks to the broker has died; the message says of what.
         """
-        if self._failure is not None:
+        failure = self._failure
+        if failure is not None:
             self._waited_for = True
-            await asyncio.shield(self._failure)
+            # Where a handler has closed file descriptors, this loop's own may be among them: nobody could wake it any
+            # more, but it notices when it next goes to sleep.
+            while not failure.done():
+                await asyncio.wait({failure}, timeout=LOOK_AGAIN)
+            failure.result()
 
     async def stop(self) -> None:
         """Take no more jobs, let running ones end within the grace, release the rest, say good-bye. Bounded."""
@@ -163,6 +172,9 @@ class JobWorker:
         try:
             await engine.call(engine.drain(self._grace, RELEASE_GRACE))
             await engine.call(engine.close())
+        except BeskarError:
+            if not engine.died:  # that was told when it happened
+                raise
         finally:
             engine.end()
             _settle(self._failure)
@@ -174,9 +186,16 @@ class JobWorker:
         """
         engine, self._engine = self._engine, None
         if engine is not None:
-            engine.crash_now()
+            if not engine.died:
+                engine.crash_now()
             _settle(self._failure)
         return _Done()
+
+    def _on_failure(self, loop: asyncio.AbstractEventLoop, failure: asyncio.Future[None], problem: BeskarError) -> None:
+        try:
+            loop.call_soon_threadsafe(self._fail, failure, problem)
+        except RuntimeError:  # that loop is closed, and nobody is left to tell
+            logger.debug("the event loop of the program ended before the worker")
 
     def _fail(self, failure: asyncio.Future[None], problem: BeskarError) -> None:
         if not failure.done():

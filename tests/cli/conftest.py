@@ -12,6 +12,7 @@ from tests.cli.program import Program, environment
 
 HANDLERS = """
 import asyncio
+import os
 import time
 import attrs
 from beskar_jobs import JobContext, JobHandler, JobHandlerWithResult, job_handler
@@ -52,6 +53,12 @@ class BlockJobHandler(JobHandler[Number]):
     async def execute(self, context: JobContext[Number]) -> None:
         print("blocking", flush=True)
         time.sleep(context.arguments.n)
+
+
+@job_handler("files.close", queue="slow")
+class CloseFilesJobHandler(JobHandler[Number]):
+    def execute(self, context: JobContext[Number]) -> None:
+        os.closerange(3, 1024)
 
 
 @job_handler("time.leave", queue="slow")

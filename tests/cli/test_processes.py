@@ -171,6 +171,20 @@ def test_a_worker_that_is_replaced_ends_with_1_and_says_by_whom(handlers: Path, 
             assert newer.stop() == 0
 
 
+def test_a_worker_whose_handler_closes_all_files_ends_with_1_and_says_of_what(
+    handlers: Path, env: dict[str, str]
+) -> None:
+    with (
+        Program("scheduler", env=env) as scheduler,
+        Program("worker", "chores", folder=handlers, env=env) as worker,
+    ):
+        scheduler.wait_for("is ready")
+        worker.wait_for("is ready")
+        beskar("enqueue", "files.close", '{"n": 1}', "--queue", "slow", env=env)
+        assert worker.end() == 1
+        assert "Bad file descriptor" in worker.stderr
+
+
 def test_account_and_prefix_reach_every_process_of_a_group_and_no_command_line(
     handlers: Path, topic_prefix: str
 ) -> None:

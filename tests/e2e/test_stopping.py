@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from beskar_jobs import (
+    BeskarError,
     BrokerUnreachable,
     ConnectionSettings,
     JobClient,
@@ -20,6 +22,8 @@ from beskar_jobs import (
     Retry,
     SyncJobClient,
 )
+from beskar_jobs.ports.clock import Timer
+from beskar_jobs.runtime.clock import SystemClock
 from beskar_jobs.testing.services import free_port
 from beskar_jobs.wire.messages import WorkerPresenceMessage
 from beskar_jobs.wire.serializer import JsonSerializer
@@ -186,3 +190,44 @@ async def test_an_unreachable_broker_is_a_clear_error_in_time_and_shows_no_passw
         return [thread.name for thread in threading.enumerate() if thread not in threads and "beskar" in thread.name]
 
     await eventually(left, lambda names: not names)
+
+
+class _FatalClock(SystemClock):
+    """From a moment on, to look for a time is the end of the loop that does."""
+
+    fatal = False
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        if self.fatal:
+            raise SystemExit("the clock stopped")
+        return super().call_later(delay, callback)
+
+
+async def test_a_worker_whose_engine_dies_says_so_and_its_jobs_go_elsewhere(cluster: Cluster) -> None:
+    gate, elsewhere, clock = Gate(), Gate(), _FatalClock()
+    elsewhere.opened.set()
+    worker = await cluster.start(Play(gate), clock=clock, heartbeat_interval=0.2)
+    assert worker is not None
+    handle = await cluster.client.enqueue(play(Play))
+    await gate.until_entered(1)
+    clock.fatal = True
+    with pytest.raises(BeskarError, match=r"the event loop of .* died of SystemExit: the clock stopped"):
+        await within(worker.wait())
+    assert not worker.connected
+    await within(worker.stop())
+    await cluster.worker(Play(elsewhere))
+    assert await handle.result(PATIENCE) == handle.job_id
+    assert gate.left == []
+    assert (await handle.get()).crashes == 1
+
+
+async def test_a_worker_whose_engine_dies_while_it_stops_ends_all_the_same(cluster: Cluster) -> None:
+    gate, clock = Gate(), _FatalClock()
+    worker = await cluster.start(Play(gate), clock=clock, heartbeat_interval=0.2, stop_grace=10 * PATIENCE)
+    assert worker is not None
+    await cluster.client.enqueue(play(Play))
+    await gate.until_entered(1)
+    stopping = asyncio.create_task(worker.stop())
+    await eventually(cluster.client.workers, lambda workers: [beat.draining for beat in workers] == [True])
+    clock.fatal = True
+    await within(stopping)
