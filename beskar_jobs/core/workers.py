@@ -129,7 +129,8 @@ class Workers:
 
     def _renew(self, entry: WorkerEntry, monotonic: float) -> None:
         interval = min(max(entry.heartbeat.interval, 0.05), MAX_INTERVAL)
-        entry.deadline = monotonic + MISSED_HEARTBEATS * interval
+        # Never earlier than before: a heartbeat that a broker has kept must not cut a longer grace short.
+        entry.deadline = max(entry.deadline, monotonic + MISSED_HEARTBEATS * interval)
 
     def heard_from(self, ref: WorkerRef, monotonic: float) -> WorkerEntry | None:
         """A message of this process came in: it is alive."""
@@ -145,10 +146,11 @@ class Workers:
             del self._entries[ref.worker_id]
         return lost
 
-    def renew_all(self, monotonic: float) -> None:
-        """Grant everybody a fresh deadline: it was this process that did not listen."""
+    def renew_all(self, monotonic: float, at_least: float = 0.0) -> None:
+        """Grant everybody a fresh deadline, *at_least* seconds off: it was this process that did not listen."""
         for entry in self._entries.values():
             self._renew(entry, monotonic)
+            entry.deadline = max(entry.deadline, monotonic + at_least)
 
     def next_deadline(self) -> float | None:
         return min((entry.deadline for entry in self._entries.values()), default=None)

@@ -96,9 +96,8 @@ def test_only_the_capable_are_candidates(workers: Workers, heartbeat: object, ta
     assert workers.capable(LANE) == takes
 
 
-@pytest.mark.parametrize("slots", [0, -5])
-def test_a_worker_without_slots_is_capable_but_no_candidate(workers: Workers, slots: int) -> None:
-    workers.on_heartbeat(beat(slots=slots), 0.0)
+def test_a_worker_without_slots_is_capable_but_no_candidate(workers: Workers) -> None:
+    workers.on_heartbeat(beat(slots=0), 0.0)
     assert workers.candidates(LANE) == []
     assert workers.capable(LANE) == 1
 
@@ -207,3 +206,11 @@ def test_a_word_renews_and_a_dead_process_word_does_not(workers: Workers) -> Non
     assert workers.next_deadline() == 11.0
     workers.renew_all(100.0)
     assert workers.expire(105.0) == []
+
+
+def test_a_granted_grace_is_not_cut_short_by_a_heartbeat(workers: Workers) -> None:
+    workers.on_heartbeat(beat(interval=0.1), 0.0)
+    workers.renew_all(100.0, at_least=6.0)
+    workers.on_heartbeat(beat(interval=0.1), 100.0)  # one that the broker has kept, of before the outage
+    assert workers.expire(105.9) == []
+    assert workers.expire(106.0) == [ref()]

@@ -23,7 +23,8 @@ from beskar_jobs.ports.clock import Now
 from beskar_jobs.wire.messages import Attempt
 
 START_GRACE: Final = 6.0
-"""Seconds that workers have to show themselves after a scheduler's start before their jobs count as lost."""
+"""Seconds that workers have to show themselves, after a scheduler's start or its return to the broker, before their
+jobs count as lost. More than the longest pause between two of their attempts to connect (``reconnect_cap``)."""
 CONTRADICTION: Final = 1.0
 """Seconds that a worker has to contradict an offline notice that the broker kept from before this scheduler's start."""
 REPORT_TIMEOUT: Final = 2.0
@@ -135,9 +136,13 @@ class Presence:
             self._renew_all(now)
 
     def _renew_all(self, now: Now) -> None:
-        """Give everybody a fresh deadline: it was not their silence."""
+        """Give everybody a fresh deadline: it was not their silence.
+
+        Workers may have been cut off too, and come back by a back-off of their own, whatever their heartbeat's
+        interval.
+        """
         self._verdict_at = None
-        self._state.workers.renew_all(now.monotonic)
+        self._state.workers.renew_all(now.monotonic, at_least=START_GRACE)
         self._unseen = dict.fromkeys(self._unseen, now.monotonic + START_GRACE)
 
     def _compare(self, entry: WorkerEntry, now: Now) -> None:
