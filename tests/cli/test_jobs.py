@@ -131,7 +131,14 @@ def test_workers_and_queues_are_listed(system: System) -> None:
     run(system, "enqueue", "math.square", '{"n": 2}', "--queue", "math", "--wait")
     (worker,) = read(system, "workers")
     assert worker["worker_id"] == "w"
-    assert worker["job_types"] == ["math.fail", "math.square", "time.block", "time.leave", "time.sleep"]
+    assert worker["job_types"] == [
+        "files.close",
+        "math.fail",
+        "math.square",
+        "time.block",
+        "time.leave",
+        "time.sleep",
+    ]
     math = {queue["queue"]: queue for queue in read(system, "queues")}["math"]
     assert math["workers"] == 1
     assert math["jobs"]["succeeded"] >= 1
