@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 import attrs
+import msgspec
 
 from beskar_jobs.model.job import JobId, WorkerId
 from beskar_jobs.model.presence import HandlerPolicy, HeldAttempt, WorkerHeartbeat
@@ -146,6 +147,9 @@ class WorkerSession:
         attempt = Attempt(event.job_id, event.fence)
         if attempt not in self._over and self._running.get(JobId(event.job_id)) == attempt:
             self._over.add(attempt)
+            untold = self._to_tell.get(attempt)
+            if untold is not None:  # a report right before the end: it travels with the end
+                event = msgspec.structs.replace(event, percent=untold.percent, message=untold.message)
             self._unacknowledged[attempt] = _Unacknowledged(event, now)
             self._to_tell[attempt] = event
         if frees_slot:

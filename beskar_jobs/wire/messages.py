@@ -246,7 +246,12 @@ class ClaimReply(Message, frozen=True, kw_only=True):
 
 
 class AttemptEvent(Item, frozen=True, omit_defaults=True):
-    """What happened to an attempt. All but ``progress`` end it, and are sent again until acknowledged."""
+    """What happened to an attempt. All but ``progress`` end it, and are sent again until acknowledged.
+
+    Attributes:
+        percent: reported by the handler; of an end, if that report has not been told before.
+        message: the text of that report.
+    """
 
     kind: Literal["progress", "succeeded", "failed", "cancelled", "released"]
     job_id: Name

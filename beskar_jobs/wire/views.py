@@ -19,6 +19,12 @@ class Progress(msgspec.Struct):
     message: str = ""
     count: int = 0
 
+    def add(self, percent: float | None, message: str) -> None:
+        """Take in one more report."""
+        self.percent = percent
+        self.message = message
+        self.count += 1
+
 
 NO_PROGRESS = Progress()
 _OVERHEAD: Final = 600

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import attrs
+import msgspec
 import pytest
 
 from beskar_jobs.core.scheduling import ReadDue
@@ -561,6 +562,16 @@ def test_progress_of_a_dispatched_job_shows_that_it_runs(bench: Bench) -> None:
     bench.settle()
     assert bench.status("j1") is JobStatus.RUNNING
     assert bench.statuses[-1].percent == 5.0
+
+
+def test_a_report_that_comes_with_the_end_is_told_with_it(bench: Bench) -> None:
+    attempt = bench.running()
+    bench.tell(AttemptEvent("progress", *_of(attempt), percent=10.0, message="begun"))
+    bench.settle()
+    bench.tell(msgspec.structs.replace(succeeded(attempt), percent=100.0, message="all written"))
+    bench.settle()
+    last = bench.statuses[-1]
+    assert (last.status, last.percent, last.message) == (JobStatus.SUCCEEDED, 100.0, "all written")
 
 
 def test_progress_of_a_stale_attempt_is_not_told(bench: Bench) -> None:

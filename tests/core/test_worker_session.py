@@ -251,12 +251,14 @@ def test_a_long_progress_text_is_cut_and_holds_nothing_else_up(session: WorkerSe
     assert event.message == "m" * working.MAX_PROGRESS_TEXT
 
 
-def test_progress_is_never_told_with_or_after_the_end(session: WorkerSession) -> None:
+def test_a_report_right_before_the_end_travels_with_it_and_none_comes_after(session: WorkerSession) -> None:
     offer(session, claim("j1"))
-    session.progress(Attempt("j1", 1), 1.0, "")
+    session.progress(Attempt("j1", 1), 1.0, "all written")
     session.ended(end(), 0.0)
     session.progress(Attempt("j1", 1), 2.0, "")
-    assert told(session) == [end()]
+    assert [(event.kind, event.percent, event.message) for event in told(session)] == [
+        ("succeeded", 1.0, "all written")
+    ]
     session.progress(Attempt("j1", 1), 3.0, "")
     assert told(session) == []
 

@@ -48,9 +48,7 @@ class Attempts:
             # else: this end is decided already and its commit under way; the acknowledgement follows it.
 
     def _progress(self, tracked: Tracked, event: AttemptEvent, now: Now) -> None:
-        tracked.progress.percent = event.percent
-        tracked.progress.message = event.message
-        tracked.progress.count += 1
+        tracked.progress.add(event.percent, event.message)
         if tracked.job.status is JobStatus.DISPATCHED:
             # Only a running handler reports; the reply to the claim is late or lost. Its commit tells the progress.
             self._state.ledger.write(transitions.accept(tracked.job, event.fence, now.wall))
@@ -59,6 +57,8 @@ class Attempts:
 
     def _end(self, tracked: Tracked, event: AttemptEvent, ref: WorkerRef, now: Now) -> None:
         self._state.counters[f"attempts {event.kind}"] += 1
+        if event.percent is not None:
+            tracked.progress.add(event.percent, event.message)
         write = self._state.ledger.write(self._decide(tracked.job, event, now))
         write.ends.append((ref, Attempt(event.job_id, event.fence)))
 
@@ -71,7 +71,7 @@ class Attempts:
             case "released":
                 return transitions.release(job, event.fence, now.wall)
             case _:
-                failure = event.failure or JobFailure(FailureKind.EXCEPTION, event.message or "failed without a reason")
+                failure = event.failure or JobFailure(FailureKind.EXCEPTION, "failed without a reason")
                 return transitions.fail(job, event.fence, _bounded(failure), now.wall, self._state.dice())
 
     def late_end(self, question: Question, job: Job | None, now: Now) -> None:
