@@ -5,6 +5,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+# How many tests run at once: `make test TEST_PROCESSES=0` runs them one by one, for a debugger.
+TEST_PROCESSES ?= 3
 # Each is a program with sensible defaults; a name with an underscore is a helper of theirs.
 BENCHMARKS ?= $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
@@ -26,7 +28,7 @@ demo: $(STAMPS)/demo ## make thumbnails of real photographs on two workers, and 
 	$(BIN)/python -m examples.media.demo
 
 test: $(STAMPS)/test mosquitto ## run all tests, against real brokers and databases
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 check: $(STAMPS)/check ## format, lint, types (mypy and pyright), borders between the parts, manners of the source
 	$(BIN)/ruff format --check .
