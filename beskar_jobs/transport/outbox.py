@@ -3,20 +3,29 @@
 A message is *waiting* until it is handed to a connection. At QoS 0 it is settled then; at QoS 1 it is *sent* until
 its PUBACK comes. When the connection is lost, what was sent and not acknowledged goes back to the head of the queue,
 in the order in which it was published. Both count against the bounds, so that a long outage cannot fill the memory.
+
+A broker may answer a message that it cannot bear by cutting the connection, and would do so for ever, since the message
+is sent again. So what was on its way in :data:`_LOSSES_UNTIL_SUSPECT` losses is *suspect*: as long as there are
+suspects, messages go one at a time. One that was alone on its way in :data:`_LOSSES_ALONE` losses is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from beskar_jobs.model.errors import BeskarError, InvalidValue, OutboundQueueFull
+from beskar_jobs.model.errors import BeskarError, InvalidValue, OutboundQueueFull, PublishRefused
 from beskar_jobs.ports.transport import OutboundMessage
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_STRING: Final = 65_535
 _LONGEST_EXPIRY: Final = 2**32 - 1
+_LOSSES_UNTIL_SUSPECT: Final = 3
+_LOSSES_ALONE: Final = 3
 
 
 class Ticket:
@@ -47,18 +56,29 @@ class Ticket:
 
 
 class Entry:
-    """A message on its way. *again* is set once it may have been delivered before (DUP)."""
+    """A message on its way, and in how many lost connections it was: among others, and alone."""
 
-    __slots__ = ("again", "message", "ticket")
+    __slots__ = ("losses", "losses_alone", "message", "ticket")
 
     def __init__(self, message: OutboundMessage, ticket: Ticket) -> None:
         self.message = message
         self.ticket = ticket
-        self.again = False
+        self.losses = 0
+        self.losses_alone = 0
+
+    @property
+    def again(self) -> bool:
+        """Whether it may have been delivered before (DUP)."""
+        return self.losses > 0
+
+    @property
+    def suspect(self) -> bool:
+        """Whether the broker may have cut the connection because of it."""
+        return self.losses >= _LOSSES_UNTIL_SUSPECT
 
 
 class Outbox:
-    """The queue, and the count of everything that is not settled."""
+    """The queue, and the count of everything that is not settled; of that, *suspects* are suspect."""
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self._max_messages = max_messages
@@ -66,6 +86,7 @@ class Outbox:
         self.waiting: deque[Entry] = deque()
         self.messages = 0
         self.payload_bytes = 0
+        self.suspects = 0
 
     def add(self, messages: Sequence[OutboundMessage]) -> Ticket:
         """Queue *messages*, all or none.
@@ -93,14 +114,30 @@ class Outbox:
         """*entry* is through, or can never be (*error*)."""
         self.messages -= 1
         self.payload_bytes -= len(entry.message.payload)
+        self.suspects -= entry.suspect
         entry.ticket.settle(error)
 
     def put_back(self, sent: Iterable[Entry]) -> None:
         """The connection is lost: *sent*, in the order of sending, must be sent again before all that waits."""
         entries = list(sent)
+        alone = len(entries) == 1 and entries[0].suspect
         for entry in entries:
-            entry.again = True
+            entry.losses += 1
+            self.suspects += entry.losses == _LOSSES_UNTIL_SUSPECT
+        if alone:
+            entries[0].losses_alone += 1
+            if entries[0].losses_alone == _LOSSES_ALONE:
+                self._refuse(entries.pop())
         self.waiting.extendleft(reversed(entries))
+
+    def _refuse(self, entry: Entry) -> None:
+        message = entry.message
+        text = (
+            f"the message to {message.topic!r} ({len(message.payload)} bytes) is given up: the broker cut the "
+            f"connection each of the {entry.losses} times that it was sent; its log may tell what it cannot bear"
+        )
+        logger.error("%s", text)
+        self.settle(entry, PublishRefused(text))
 
     def fail_all(self, sent: Iterable[Entry], error: BeskarError) -> None:
         """Nothing will be sent any more."""

@@ -44,6 +44,32 @@ async def refusal(url: str, **options: Any) -> str:
     return str(caught.value)
 
 
+async def test_a_message_that_makes_the_broker_cut_each_connection_is_refused_and_all_others_arrive() -> None:
+    arrived: list[str] = []
+
+    async def touchy(session: Session) -> None:
+        await session.accept()
+        while True:
+            packet = await session.receive()
+            if isinstance(packet, mqtt5.PublishPacket):
+                if packet.topic == "poison":
+                    return
+                arrived.append(packet.topic)
+                session.send(mqtt5.PubAckPacket(packet.packet_id or 0))
+            elif isinstance(packet, mqtt5.DisconnectPacket):
+                return
+
+    async with scripted_broker(touchy) as url, opened(url, reconnect_first=0.01, reconnect_cap=0.05) as peer:
+        good = [peer.transport.publish([OutboundMessage(f"good/{number}", b"")]) for number in range(3)]
+        poison = peer.transport.publish([OutboundMessage("poison", b"")])
+        more = [peer.transport.publish([OutboundMessage(f"more/{number}", b"")]) for number in range(3)]
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(PublishRefused, match="'poison'"):
+                await poison
+            await asyncio.gather(*good, *more)
+    assert set(arrived) == {f"{kind}/{number}" for kind in ("good", "more") for number in range(3)}
+
+
 # -- real brokers
 
 

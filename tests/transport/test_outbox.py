@@ -35,7 +35,7 @@ def test_order_survives_any_number_of_losses(sizes: list[int], seed: int) -> Non
     seen: list[str] = []
     while outbox.waiting:
         sent = take(outbox, chance.randint(1, len(outbox.waiting)))
-        through = chance.randint(0, len(sent))
+        through = chance.randint(len(sent) == 1, len(sent))  # one that is lost alone again and again is given up
         for entry in sent[:through]:
             seen.append(entry.message.topic)
             outbox.settle(entry)
@@ -118,3 +118,33 @@ def test_transport_is_chosen_by_scheme(url: str, kind: str) -> None:
 def test_unknown_scheme_is_refused() -> None:
     with pytest.raises(InvalidValue, match="amqp"):
         create_transport("amqp://h", quick_options(), Recorder())
+
+
+def test_a_message_that_cuts_every_connection_is_refused_and_its_company_is_not() -> None:
+    outbox = Outbox(1000, 100_000)
+    outbox.add(messages(5))
+    ticket = outbox.add([OutboundMessage("poison", b"")])
+    outbox.add(messages(2))
+    sent_through = []
+    rounds = 0
+    while outbox.waiting:
+        rounds += 1
+        sent: list[Entry] = []
+        while outbox.waiting and not (outbox.suspects and sent):
+            sent.append(outbox.waiting.popleft())
+        if any(entry.message.topic == "poison" for entry in sent):
+            outbox.put_back(sent)
+        else:
+            for entry in sent:
+                sent_through.append(entry.message.topic)
+                outbox.settle(entry)
+    assert sent_through == topics(entries_of(5)) + topics(entries_of(2))
+    assert isinstance(ticket.error, PublishRefused)
+    assert (outbox.messages, outbox.payload_bytes, outbox.suspects) == (0, 0, 0)
+    assert rounds < 20
+
+
+def entries_of(count: int) -> list[Entry]:
+    outbox = Outbox(1000, 1000)
+    outbox.add(messages(count))
+    return list(outbox.waiting)

@@ -256,6 +256,8 @@ class MqttTransport:
             entry = waiting[0]
             if entry.message.qos and not connection.window_open:
                 return
+            if self._outbox.suspects and connection.unacknowledged:
+                return
             waiting.popleft()
             error = connection.publish(entry)
             if error is not None or not entry.message.qos:
