@@ -1,7 +1,9 @@
 """Logs of the long-running commands: to standard error, for people (a terminal), for files, or as JSON lines.
 
 The handler is put on the root logger before a user's modules are imported: what they log is seen too, and their own
-``logging.basicConfig()`` finds a handler and leaves it be.
+``logging.basicConfig()`` finds a handler and leaves it be. What a record carries besides its message (``extra=``; a
+job's own logger gives ``job_id``, ``job_type`` and ``attempt``) becomes members of the JSON object; for people the job
+stands behind the message.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ LEVELS: Final = {
 }
 
 
+_OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
 def set_up_logs(logs: Logs) -> None:
     """Log as *logs* says."""
     level = LEVELS.get(logs.log_level.lower())
@@ -40,18 +45,26 @@ def _handler(*, as_json: bool) -> logging.Handler:
 
         console = Console(stderr=True)
         rich = RichHandler(console=console, show_path=False, highlighter=NullHighlighter(), log_time_format="%X")
-        rich.setFormatter(logging.Formatter("%(message)s"))
+        rich.setFormatter(_TextFormatter("%(message)s"))
         return rich
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        _JsonFormatter() if as_json else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+        _JsonFormatter() if as_json else _TextFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     )
     return handler
+
+
+class _TextFormatter(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging's own name
+        text = super().formatMessage(record)
+        job_id = getattr(record, "job_id", None)
+        return text if job_id is None else f"{text} (job {job_id})"
 
 
 class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
+            **{name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD},
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -59,4 +72,4 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(line, ensure_ascii=False, default=str)
