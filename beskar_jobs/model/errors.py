@@ -20,6 +20,20 @@ class InvalidValue(BeskarError, ValueError):
     """A value from outside (an option, a name, a URL) breaks a rule; the message says which."""
 
 
+class InvalidCron(InvalidValue):
+    """A cron expression or an interval that is malformed, out of bounds, or can never fire.
+
+    Attributes:
+        field: the field at fault (``"minute"``, ``"day-of-week"``, ``"interval"`` …), or ``""`` if it is the whole.
+        value: what stands there.
+    """
+
+    def __init__(self, message: str, *, field: str = "", value: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+        self.value = value
+
+
 class JobDefinitionError(BeskarError, TypeError):
     """A handler class breaks a rule of the JOBGEN table.
 
