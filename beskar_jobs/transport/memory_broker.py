@@ -38,7 +38,7 @@ def find_memory_broker(url: str) -> MemoryBroker | None:
     return _brokers.get(url)
 
 
-class MemoryLink:
+class MemoryPipe:
     """One connection to a :class:`MemoryBroker`. *wake* is called on *loop* when the inbox has something new.
 
     Attributes:
@@ -121,7 +121,7 @@ class MemoryBroker:
             session = None if core is None else core.sessions.get(client_id)
             if core is None or session is None or session.peer is None:
                 return False
-            link = cast(MemoryLink, session.peer.context)
+            link = cast(MemoryPipe, session.peer.context)
             link.inbox.clear()
             self._lose(core, link)
             link.closed = True
@@ -167,7 +167,7 @@ class MemoryBroker:
 
     # For transports
 
-    def connect(self, link: MemoryLink) -> bool:
+    def connect(self, link: MemoryPipe) -> bool:
         """Accept *link*; ``False`` if the broker is stopped."""
         with self._lock:
             if self._core is None:
@@ -175,7 +175,7 @@ class MemoryBroker:
             link.peer = self._core.attach(self.url, link, self._now())
             return True
 
-    def send(self, link: MemoryLink, data: bytes) -> None:
+    def send(self, link: MemoryPipe, data: bytes) -> None:
         """Take bytes from *link*. Nothing happens if its connection is gone."""
         with self._lock:
             core = self._core
@@ -186,7 +186,7 @@ class MemoryBroker:
             core.receive(link.peer, data, now)
             self._distribute(core)
 
-    def take(self, link: MemoryLink) -> tuple[bytes, bool]:
+    def take(self, link: MemoryPipe) -> tuple[bytes, bool]:
         """What has come for *link*, and whether its connection has ended after that."""
         with self._lock:
             link.waking = False
@@ -198,7 +198,7 @@ class MemoryBroker:
                 self._distribute(self._core)
             return data, link.closed and not link.inbox
 
-    def leave(self, link: MemoryLink) -> None:
+    def leave(self, link: MemoryPipe) -> None:
         """The client has closed its end; without a DISCONNECT before, its Will is published."""
         with self._lock:
             link.closed = True
@@ -208,7 +208,7 @@ class MemoryBroker:
 
     # With the lock held
 
-    def _lose(self, core: BrokerCore, link: MemoryLink) -> None:
+    def _lose(self, core: BrokerCore, link: MemoryPipe) -> None:
         if link.peer is not None:
             core.lost(link.peer, self._now())
 
@@ -216,7 +216,7 @@ class MemoryBroker:
         """Move what the core has for its peers into the inboxes, until it has no more."""
         while ready := core.take_ready():
             for peer in ready:
-                link = cast(MemoryLink, peer.context)
+                link = cast(MemoryPipe, peer.context)
                 data = peer.take()
                 if link.closed:
                     continue
@@ -231,7 +231,7 @@ class MemoryBroker:
                 if not self._wake(link):
                     self._lose(core, link)
 
-    def _wake(self, link: MemoryLink) -> bool:
+    def _wake(self, link: MemoryPipe) -> bool:
         """Have the link's loop look at its inbox; ``False`` if the loop is closed."""
         if link.waking:
             return True

@@ -1,13 +1,12 @@
 """One MQTT 5 connection, from dialling to its end, made by paho and driven from asyncio.
 
-A connection is used once: every attempt has a paho client of its own, so that nothing of an earlier one (Will, packet
-identifiers, half a packet) is left in it. Once dialled, all runs on the event loop, through paho's API for foreign
+A connection has a paho client of its own. Once dialled, all runs on the event loop, through paho's API for foreign
 loops. Writing happens once per turn of the loop, however many messages were published in it.
 
 Failure modes. Whatever ends the connection (the peer closes, a reset, malformed bytes, a ping without answer for the
-keep-alive time, a DISCONNECT from the broker) ends in one call of ``lost``, with the reason in words. After
-``disconnect`` or ``abort`` it is never called. paho pings on its own also when idle, as a timer drives it; bytes that
-lie unread are read before it judges the peer dead, so that a loop that was held up does not blame the broker.
+keep-alive time, a DISCONNECT from the broker) ends in one call of ``lost``, with the reason in words. paho pings on its
+own also when idle, as a timer drives it; bytes that lie unread are read before it judges the peer dead, so that a loop
+that was held up does not blame the broker.
 
 Packet identifiers: paho numbers SUBSCRIBE and UNSUBSCRIBE from 1 up, the fast path PUBLISH from 32768 up, so the two
 do not meet before the 32768th subscription of one connection.
@@ -20,7 +19,7 @@ import contextlib
 import logging
 import ssl
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import MQTTErrorCode
@@ -29,11 +28,11 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from beskar_jobs.model.errors import PublishRefused, TransportError
+from beskar_jobs.model.errors import InvalidValue, PublishRefused, TransportError
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportOptions
+from beskar_jobs.transport.link import ConnectFailed, ConnectionLost, LinkEvents
 from beskar_jobs.transport.mqtt.dialling import (
     MAX_INBOUND,
-    ConnectFailed,
     close_socket,
     dial,
     make_client,
@@ -42,7 +41,7 @@ from beskar_jobs.transport.mqtt.dialling import (
     puback_text,
 )
 from beskar_jobs.transport.mqtt.packet_socket import PacketSocket, pending_bytes
-from beskar_jobs.transport.outbox import Entry
+from beskar_jobs.transport.outbox import Entry, Outbox
 from beskar_jobs.transport.publish_codec import (
     PUBACK,
     PUBLISH,
@@ -67,27 +66,8 @@ _LAST_ID: Final = 65_535
 _FINAL_REFUSALS: Final = frozenset({0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C})
 
 
-class ConnectionLost(TransportError):
-    """The connection ended while an answer was awaited."""
-
-
-class ConnectionEvents(Protocol):
-    """What a connection tells its owner, always on the event loop."""
-
-    def received(self, message: InboundMessage) -> None: ...
-
-    def acknowledged(self, entry: Entry, error: TransportError | None) -> None:
-        """The broker has *entry*; or it refused it for good."""
-
-    def roomy(self) -> None:
-        """All that was written is with the kernel."""
-
-    def lost(self, reason: str) -> None:
-        """It has ended, and not by this side's will; once."""
-
-
 class Connection:
-    """See the module. Entries at QoS 1 stay in ``unacknowledged``, in order, until the broker has them."""
+    """:class:`~beskar_jobs.transport.link.Link` over a socket."""
 
     def __init__(
         self,
@@ -95,7 +75,7 @@ class Connection:
         options: TransportOptions,
         tls: ssl.SSLContext | None,
         will: OutboundMessage | None,
-        events: ConnectionEvents,
+        events: LinkEvents,
         *,
         fast: bool,
     ) -> None:
@@ -119,34 +99,25 @@ class Connection:
         self._flush_due = False
         self._taken = 0
         self._no_judgement_until = 0.0
+        self._acknowledged = False
         self._given = 0  # bytes given to paho since it last had nothing to write; the fast path counts exactly
         self._connack: asyncio.Future[None] = self._loop.create_future()
         self._answers: dict[int, asyncio.Future[Sequence[int]]] = {}
         self._window = _WINDOW
         self._max_packet = MAX_INBOUND * 4
         self._next_id = _FIRST_ID
-        self._ended = False
+        self.ended = False
         self._quiet = True  # until the broker has accepted, a failure is the answer of connect(), not an event
         self.unacknowledged: dict[int, Entry] = {}
 
     # -- connecting
 
     async def dial(self, timeout: float) -> None:
-        """Reach the broker: TCP, TLS, WebSocket. Nothing of MQTT has been sent when it fails.
-
-        Raises:
-            ConnectFailed: within *timeout* seconds.
-        """
         await dial(self._client, self._url, self._options.keep_alive, timeout)
 
     async def handshake(self) -> None:
-        """CONNECT, and the broker's answer; for how long to wait for it is the caller's to say.
-
-        Raises:
-            ConnectFailed: the broker refused, or closed.
-        """
         sock = self._client.socket()
-        if sock is None or self._ended:
+        if sock is None or self.ended:
             close_socket(self._client)
             raise ConnectFailed("closed before the handshake")
         self._fast = sock if isinstance(sock, PacketSocket) else None
@@ -173,29 +144,27 @@ class Connection:
         self._max_packet = min(self._max_packet, getattr(properties, "MaximumPacketSize", self._max_packet))
         self._connack.set_result(None)
 
-    @property
-    def ended(self) -> bool:
-        return self._ended
-
     # -- publishing
 
     @property
-    def room(self) -> bool:
-        """Whether a message of QoS 0 can be handed over now."""
-        return (self._fast.buffered if self._fast is not None else self._given) < _ROOM
-
-    @property
-    def window_open(self) -> bool:
-        """Whether one of QoS 1 can."""
-        return len(self.unacknowledged) < self._window
-
-    @property
     def drained(self) -> bool:
-        """Whether all that was handed over is with the kernel."""
         return self._fast.buffered == 0 if self._fast is not None else not self._client.want_write()
 
-    def publish(self, entry: Entry) -> PublishRefused | None:
-        """Hand *entry* over; an error if the broker has said that it takes nothing as large."""
+    def hand_over(self, outbox: Outbox) -> None:
+        waiting = outbox.waiting
+        while waiting and (self._fast.buffered if self._fast is not None else self._given) < _ROOM:
+            entry = waiting[0]
+            if self.unacknowledged and (
+                outbox.suspects or (entry.message.qos and len(self.unacknowledged) >= self._window)
+            ):
+                return
+            waiting.popleft()
+            error = self._publish(entry)
+            if error is not None or not entry.message.qos:
+                outbox.settle(entry, error)
+
+    def _publish(self, entry: Entry) -> PublishRefused | None:
+        """An error if the broker has said that it takes nothing as large."""
         message = entry.message
         if len(message.payload) + len(message.topic) + 16 > self._max_packet:
             return PublishRefused(
@@ -238,23 +207,23 @@ class Connection:
         if code >= 0x80:
             error = PublishRefused(f"the broker refused the message to {entry.message.topic!r}: {puback_text(code)}")
         self._events.acknowledged(entry, error)
+        self._acknowledged = True
 
     # -- subscribing
 
     async def subscribe(self, filters: Sequence[str]) -> Sequence[int]:
-        """The reason code for each filter; below 0x80 it was granted.
-
-        Raises:
-            ConnectionLost: before the answer came.
-        """
         options = [(text, SubscribeOptions(qos=1)) for text in filters]
-        return await self._answer(*self._client.subscribe(options))
+        try:
+            sent = self._client.subscribe(options)
+        except ValueError as error:
+            raise InvalidValue(f"one of the topic filters {list(filters)} is not valid: {error}") from error
+        return await self._answer(*sent)
 
     async def unsubscribe(self, filters: Sequence[str]) -> None:
         await self._answer(*self._client.unsubscribe(list(filters)))
 
     async def _answer(self, rc: MQTTErrorCode, packet_id: int | None) -> Sequence[int]:
-        if rc is not MQTTErrorCode.MQTT_ERR_SUCCESS or packet_id is None or self._ended:
+        if rc is not MQTTErrorCode.MQTT_ERR_SUCCESS or packet_id is None or self.ended:
             raise ConnectionLost("the connection is gone")
         answer: asyncio.Future[Sequence[int]] = self._loop.create_future()
         self._answers[packet_id] = answer
@@ -280,16 +249,20 @@ class Connection:
         try:
             if self._fast is None:
                 self._client.loop_read()
-                while not self._ended and pending_bytes(self._client.socket()):
+                while not self.ended and pending_bytes(self._client.socket()):
                     self._client.loop_read()
             else:
                 some = self._read_fast(self._fast)
-                while not self._ended and self._fast.pending():
+                while not self.ended and self._fast.pending():
                     self._read_fast(self._fast)
         except OSError as error:
             self._end(f"{error.strerror or error}")
         except (MalformedPacket, UnicodeDecodeError) as error:
             self._end(f"the broker sent {error}")
+        if self._acknowledged:
+            self._acknowledged = False
+            if not self.ended:
+                self._events.roomy()
         return some
 
     def _read_fast(self, sock: PacketSocket) -> bool:
@@ -304,7 +277,7 @@ class Connection:
             if kind == PUBLISH:
                 message, packet_id = decode_publish(first, body)
                 self._events.received(message)
-                if self._ended:  # the listener aborted
+                if self.ended:  # the listener aborted
                     break
                 if packet_id:
                     sock.write(encode_puback(packet_id))
@@ -314,7 +287,7 @@ class Connection:
             else:
                 sock.give_to_paho(header + body)
                 self._client.loop_read()
-            if self._ended:
+            if self.ended:
                 break
         return True
 
@@ -341,7 +314,7 @@ class Connection:
 
     def _flush(self) -> None:
         self._flush_due = False
-        if self._ended:
+        if self.ended:
             return
         try:
             if self._client.want_write():
@@ -350,7 +323,7 @@ class Connection:
         except OSError as error:
             self._end(f"{error.strerror or error}")
             return
-        if self._ended:
+        if self.ended:
             return
         if done:
             self._given = 0
@@ -365,7 +338,7 @@ class Connection:
         if self._connack.done():
             # The answer to its ping may lie behind much else, if this loop was held up.
             for _ in range(_READS_BEFORE_JUDGEMENT):
-                if self._ended or not self._on_readable():
+                if self.ended or not self._on_readable():
                     break
         # On a slow line the ping waits behind what is being sent. As long as that moves, the peer is not dead; and once
         # it is through, the answer gets its time.
@@ -373,7 +346,7 @@ class Connection:
         if self._fast is not None and self._fast.buffered and self._fast.taken != self._taken:
             self._taken = self._fast.taken
             self._no_judgement_until = now + self._options.keep_alive
-        if not self._ended and now >= self._no_judgement_until:
+        if not self.ended and now >= self._no_judgement_until:
             self._client.loop_misc()
 
     # -- the end
@@ -389,7 +362,7 @@ class Connection:
             self._end(f"the connection was lost ({str(reason).lower()})")
 
     def _end(self, reason: str) -> None:
-        if self._ended:
+        if self.ended:
             return
         self._stop()
         if not self._connack.done():
@@ -398,7 +371,7 @@ class Connection:
             self._events.lost(reason)
 
     def _stop(self) -> None:
-        self._ended = True
+        self.ended = True
         if self._timer is not None:
             self._timer.cancel()
         for answer in self._answers.values():
@@ -409,20 +382,18 @@ class Connection:
         close_socket(self._client)
 
     def disconnect(self) -> None:
-        """Say goodbye, so that the Will does not fire, and close."""
-        if self._ended:
+        if self.ended:
             return
         self._quiet = True
         self._client.disconnect()
         with contextlib.suppress(OSError):
             self._client.loop_write()
-        if not self._ended:
+        if not self.ended:
             self._stop()
         self._give_up_connack()
 
     def abort(self) -> None:
-        """Close without a word, as a killed process does."""
-        if self._ended:
+        if self.ended:
             return
         self._quiet = True
         if self._fast is not None:

@@ -21,8 +21,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from beskar_jobs.model.errors import TransportError
 from beskar_jobs.ports.transport import OutboundMessage, TransportOptions
+from beskar_jobs.transport.link import ConnectFailed
 from beskar_jobs.transport.mqtt.packet_socket import FastClient
 from beskar_jobs.transport.urls import BrokerUrl
 
@@ -31,14 +31,6 @@ MAX_INBOUND: Final = 64 * 1024 * 1024
 
 
 _UNSENT: Final = 256 * 1024
-
-
-class ConnectFailed(TransportError):
-    """No connection this time. *final*: nor the next time, as long as nobody changes something."""
-
-    def __init__(self, message: str, *, final: bool = False) -> None:
-        super().__init__(message)
-        self.final = final
 
 
 def make_client(

@@ -1,21 +1,21 @@
 """The client's end of one connection to the in-memory broker: packets out and in, identifiers, what is in flight.
 
-A session is used for one connection. It ends once, by its own side (``disconnect``, ``abort``) or by the broker
-(``lost`` is called then, with the reason in words); afterwards it calls nobody.
+What a test has the broker do with messages on their way (``intercept``) happens here, at the client's end.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import mqtt5
 
 from beskar_jobs.model.errors import InvalidValue, PublishRefused, TransportError
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportOptions
-from beskar_jobs.transport.memory_broker import MemoryBroker, MemoryLink
-from beskar_jobs.transport.outbox import Entry
+from beskar_jobs.transport.link import ConnectFailed, ConnectionLost, LinkEvents
+from beskar_jobs.transport.memory_broker import MemoryBroker, MemoryPipe
+from beskar_jobs.transport.outbox import Entry, Outbox
 from beskar_jobs.transport.publish_codec import (
     PUBACK,
     PUBLISH,
@@ -30,41 +30,11 @@ _WINDOW: Final = 16_384  # QoS 1 messages on their way at most
 _MAX_INBOUND: Final = 2**28  # the most that MQTT allows; what a broker in this process sends need not be bounded here
 
 
-class LinkRefused(TransportError):
-    """No connection: the broker is stopped or unknown, or said no (*final*: it would say so again)."""
-
-    def __init__(self, message: str, *, final: bool = False) -> None:
-        super().__init__(message)
-        self.final = final
-
-
-class LinkLost(TransportError):
-    """The connection ended while an answer was awaited."""
-
-
-class SessionEvents(Protocol):
-    """What a session tells its owner, always on the event loop."""
-
-    def received(self, message: InboundMessage) -> None: ...
-
-    def acknowledged(self, entry: Entry, error: TransportError | None) -> None:
-        """The broker has *entry*; or it refused it for good."""
-
-    def roomy(self) -> None:
-        """The window has opened: more can be sent. Called once for all that came in together."""
-
-    def lost(self, reason: str) -> None: ...
-
-
-class MemorySession:
-    """See the module.
-
-    Attributes:
-        unacknowledged: by packet identifier, in the order of sending.
-    """
+class MemoryLink:
+    """:class:`~beskar_jobs.transport.link.Link` without a socket."""
 
     def __init__(
-        self, broker: MemoryBroker, options: TransportOptions, will: OutboundMessage | None, events: SessionEvents
+        self, broker: MemoryBroker, options: TransportOptions, will: OutboundMessage | None, events: LinkEvents
     ) -> None:
         self._broker = broker
         self._client_id = options.client_id
@@ -72,7 +42,7 @@ class MemorySession:
         self._will = will
         self._events = events
         self._loop = asyncio.get_running_loop()
-        self._link = MemoryLink(self._loop, self._on_inbox)
+        self._pipe = MemoryPipe(self._loop, self._on_inbox)
         self._splitter = PacketSplitter(_MAX_INBOUND)
         self._connack: asyncio.Future[None] = self._loop.create_future()
         self._answers: dict[int, asyncio.Future[Sequence[int]]] = {}
@@ -81,16 +51,17 @@ class MemorySession:
         self.ended = False
         self.unacknowledged: dict[int, Entry] = {}
 
-    async def connect(self) -> None:
-        """CONNECT, and the broker's answer.
+    @property
+    def drained(self) -> bool:
+        return True  # what is sent is with the broker
 
-        Raises:
-            LinkRefused: there was none, or it was no.
-        """
-        options = self._options
-        if not self._broker.connect(self._link):
+    async def dial(self, timeout: float) -> None:
+        if not self._broker.connect(self._pipe):
             self.ended = True
-            raise LinkRefused("the broker is stopped")
+            raise ConnectFailed("the broker is stopped")
+
+    async def handshake(self) -> None:
+        options = self._options
         packet = mqtt5.ConnectPacket(
             self._client_id,
             username=options.username,
@@ -98,18 +69,26 @@ class MemorySession:
             clean_start=True,
             will=None if self._will is None else _make_will(self._will),
         )
-        self._broker.send(self._link, packet.write())
+        self._broker.send(self._pipe, packet.write())
         await self._connack
 
     # Publishing
 
-    @property
-    def room(self) -> int:
-        """How many messages of QoS 1 can be sent now."""
-        return max(0, _WINDOW - len(self.unacknowledged))
+    def hand_over(self, outbox: Outbox) -> None:
+        """As the contract says, in one piece."""
+        waiting = outbox.waiting
+        room = max(0, _WINDOW - len(self.unacknowledged))
+        batch: list[Entry] = []
+        while waiting and (room or not waiting[0].message.qos):
+            entry = waiting.popleft()
+            room -= entry.message.qos
+            batch.append(entry)
+        if batch:
+            for entry in self._publish(batch):
+                outbox.settle(entry)
 
-    def publish(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Send *entries* as one piece; those that are settled by it (QoS 0, or taken away by the broker's filter)."""
+    def _publish(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Send *entries*; those that are settled by it (QoS 0, or taken away by the broker's filter)."""
         settled: list[Entry] = []
         pieces: list[bytes] = []
         intercept = self._broker.intercept
@@ -126,7 +105,7 @@ class MemorySession:
                 pieces.append(encode_publish(each, packet_id, again=entry.again))
             if not message.qos or waits_for is not None:
                 settled.append(entry)
-        self._broker.send(self._link, b"".join(pieces))
+        self._broker.send(self._pipe, b"".join(pieces))
         return settled
 
     def _allot(self) -> int:
@@ -139,12 +118,6 @@ class MemorySession:
     # Subscribing
 
     async def subscribe(self, filters: Sequence[str]) -> Sequence[int]:
-        """The reason code for each filter; below 0x80 it was granted.
-
-        Raises:
-            LinkLost: before the answer came.
-            InvalidValue: a filter breaks the rules of MQTT.
-        """
         packet_id = self._allot()
         try:
             wanted = [
@@ -160,10 +133,10 @@ class MemorySession:
 
     async def _ask(self, packet_id: int, request: bytes) -> Sequence[int]:
         if self.ended:
-            raise LinkLost("the connection is gone")
+            raise ConnectionLost("the connection is gone")
         answer: asyncio.Future[Sequence[int]] = self._loop.create_future()
         self._answers[packet_id] = answer
-        self._broker.send(self._link, request)
+        self._broker.send(self._pipe, request)
         try:
             return await answer
         finally:
@@ -172,7 +145,7 @@ class MemorySession:
     # What comes in
 
     def _on_inbox(self) -> None:
-        data, closed = self._broker.take(self._link)
+        data, closed = self._broker.take(self._pipe)
         acknowledgements: list[bytes] = []
         acknowledged = False
         for first, body, header in self._splitter.feed(data):
@@ -190,7 +163,7 @@ class MemorySession:
             else:
                 self._on_answer(header + body)
         if acknowledgements and not self.ended:
-            self._broker.send(self._link, b"".join(acknowledgements))
+            self._broker.send(self._pipe, b"".join(acknowledgements))
         if acknowledged and not self.ended:
             self._events.roomy()
         if closed:
@@ -225,7 +198,7 @@ class MemorySession:
                 return
             code = int(packet.reason_code)
             if code >= 0x80:
-                self._connack.set_exception(LinkRefused(f"the broker refused (0x{code:02x})", final=True))
+                self._connack.set_exception(ConnectFailed(f"the broker refused (0x{code:02x})", final=True))
             else:
                 self._connack.set_result(None)
         elif isinstance(packet, mqtt5.DisconnectPacket):
@@ -236,13 +209,11 @@ class MemorySession:
     # The end
 
     def disconnect(self) -> None:
-        """Say goodbye, so that the Will does not fire, and close."""
         if not self.ended:
-            self._broker.send(self._link, mqtt5.DisconnectPacket().write())
+            self._broker.send(self._pipe, mqtt5.DisconnectPacket().write())
             self._stop("closed by its owner")
 
     def abort(self) -> None:
-        """Close without a word, as a killed process does."""
         if not self.ended:
             self._stop("closed by its owner")
 
@@ -256,12 +227,12 @@ class MemorySession:
 
     def _stop(self, reason: str) -> None:
         self.ended = True
-        self._broker.leave(self._link)
+        self._broker.leave(self._pipe)
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_exception(LinkLost("the connection was lost before the broker answered"))
+                answer.set_exception(ConnectionLost("the connection was lost before the broker answered"))
         if not self._connack.done():
-            self._connack.set_exception(LinkRefused(reason))
+            self._connack.set_exception(ConnectFailed(reason))
 
 
 def _make_will(message: OutboundMessage) -> mqtt5.Will:
