@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final, NoReturn
-
-import attrs
+from typing import Final, NamedTuple, NoReturn
 
 from beskar_jobs.cron.every import Every
 from beskar_jobs.cron.extended import SpecialDays, hashed_mask, special_term
@@ -50,10 +48,10 @@ _FIELDS: Final = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK)
 _TERM: Final = re.compile(r"(?:(\*)|([A-Z]{3}|\d+)(?:-([A-Z]{3}|\d+))?)(?:/(\d+))?")
 _SHOWN: Final = 40
 _WAYS: Final = "write five fields (minute hour day-of-month month day-of-week), or six with seconds first"
+_NOTHING: Final = frozenset[str]()
 
 
-@attrs.frozen
-class ParsedField:
+class ParsedField(NamedTuple):
     """One field, read.
 
     Args:
@@ -64,7 +62,7 @@ class ParsedField:
     """
 
     mask: int
-    special: frozenset[str] = frozenset()
+    special: frozenset[str] = _NOTHING
     is_open: bool = False
     repeats: bool = False
 
@@ -124,19 +122,34 @@ def _pattern(parts: list[str], hash_key: str) -> Pattern:
         SpecialDays(DAY_OF_MONTH.name, day.special) if day.special else None,
         SpecialDays(DAY_OF_WEEK.name, weekday.special) if weekday.special else None,
     )
-    # Some day up to the 28th is in every month, and falls on each weekday in some year.
-    if not (day.mask & _IN_EVERY_MONTH and weekday.mask) and not pattern.can_fire():
+    if not _can_fire(pattern):
         _refuse_impossible(pattern, parts)
     return pattern
 
 
 _ZERO: Final = ParsedField(1)
-_IN_EVERY_MONTH: Final = (1 << 29) - 2
+_UP_TO_29: Final = (1 << 30) - 2
+_WITH_30: Final = MONTH.all & ~(1 << 2)
+_WITH_31: Final = sum(1 << month for month, longest in enumerate(LONGEST_MONTHS) if longest == 31)
+
+
+def _can_fire(pattern: Pattern) -> bool:
+    """Whether any date at all matches. A date that exists falls on each weekday in some year, 29 February too."""
+    days, months = pattern.days, pattern.months
+    if pattern.special_days is not None or pattern.special_weekdays is not None:
+        return pattern.matches_some_month()
+    if days & _UP_TO_29 or not pattern.both_days:
+        return True
+    return bool(days >> 30 & 1 and months & _WITH_30) or bool(days >> 31 & 1 and months & _WITH_31)
 
 
 @lru_cache(maxsize=1024)
 def _field(field: Field, text: str, hash_key: str) -> ParsedField:
     """Read one field; the same few texts make up most expressions, so they are remembered."""
+    if text == "*":
+        return ParsedField(field.all, is_open=True, repeats=True)
+    if text.isdecimal() and len(text) <= 2 and field.low <= (value := int(text)) <= field.high:
+        return ParsedField(1 << value)
     if text == "?":
         if field in (DAY_OF_MONTH, DAY_OF_WEEK):
             return ParsedField(field.all, is_open=True)
@@ -177,6 +190,8 @@ def _term_mask(field: Field, text: str, term: re.Match[str]) -> int:
             low, high = field.low, high if high <= field.high else field.low
     if low > high:
         high += field.size
+    if step == 1 and high <= field.high:
+        return (2 << high) - (1 << low)
     mask = 0
     for value in range(low, high + 1, step):
         mask |= 1 << (value if value <= field.high else value - field.size)

@@ -31,6 +31,8 @@ _WEEKS: Final = sum(1 << 7 * week for week in range(6))
 class Pattern:
     """What an expression of five or six fields says.
 
+    The three methods for naive datetimes read the wall clock of aware ones as well, and forget the zone.
+
     Args:
         seconds, minutes, hours, days, months, weekdays: one mask a field, none of them empty but those of day fields
             with special days.
@@ -51,8 +53,8 @@ class Pattern:
     special_days: SpecialDays | None = None
     special_weekdays: SpecialDays | None = None
 
-    def can_fire(self) -> bool:
-        """Whether any date at all matches."""
+    def matches_some_month(self) -> bool:
+        """Whether a month of any shape has a day that matches."""
         for month, longest in enumerate(LONGEST_MONTHS):
             if self.months >> month & 1:
                 lengths = (28, 29) if longest == 29 else (longest,)
@@ -130,14 +132,24 @@ class Pattern:
 
     def matches_in_zone(self, t: datetime) -> bool:
         """Whether it fires at the instant *t*, which is aware."""
+        if zones.is_steady(t, t.tzinfo):
+            return self.matches(t)
         return zones.matches_real_time(self, t) if self.real_time else zones.matches_fixed_time(self, t)
 
     def next_in_zone(self, t: datetime) -> datetime | None:
         """The first instant after *t*, both aware and of one zone."""
+        if zones.is_steady(t, zone := t.tzinfo):
+            found = self.next_after(t)
+            if found is None or zones.is_steady(found, zone):
+                return found and found.replace(tzinfo=zone)
         return zones.next_real_time(self, t) if self.real_time else zones.next_fixed_time(self, t)
 
     def previous_in_zone(self, t: datetime) -> datetime | None:
         """The last instant before *t*, both aware and of one zone."""
+        if zones.is_steady(t, zone := t.tzinfo):
+            found = self.previous_before(t)
+            if found is None or zones.is_steady(found, zone):
+                return found and found.replace(tzinfo=zone)
         return zones.previous_real_time(self, t) if self.real_time else zones.previous_fixed_time(self, t)
 
     def _days_in(self, shape: MonthShape) -> int:

@@ -16,6 +16,9 @@ and 1: they differ in a gap (the first is smaller) and in an overlap (the first 
 shift may have any size and hour: half an hour on Lord Howe Island, midnights that do not exist, a whole day left out in
 Samoa.
 
+Most days are far from any change. Which are not is remembered by zone and year (:func:`is_steady`); between two steady
+times the wall clock alone tells the answer, and the functions for changes are not asked.
+
 Aware datetimes are compared here as naive UTC or naive wall times only: Python compares two of the same zone by the
 wall clock, and forgets the fold.
 """
@@ -23,13 +26,16 @@ wall clock, and forgets the fold.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Final, Protocol, TypeGuard
+from zoneinfo import ZoneInfo
 
 from beskar_jobs.cron.fields import SEARCH_YEARS
 from beskar_jobs.model.errors import InvalidValue
 
 _SECOND: Final = timedelta(seconds=1)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_DAY: Final = timedelta(days=1)
 _NEAR: Final = timedelta(hours=25)
 """More than any zone was ever set back at once: 24 hours, where it moved over the date line."""
 _FIRST_YEAR: Final = 2
@@ -43,6 +49,31 @@ class WallClock(Protocol):
     def matches(self, t: datetime, /) -> bool: ...
     def next_after(self, t: datetime, /) -> datetime | None: ...
     def previous_before(self, t: datetime, /) -> datetime | None: ...
+
+
+def is_steady(wall: datetime, zone: tzinfo | None) -> bool:
+    """Whether the clocks of *zone* surely do not change within 25 hours of the wall time *wall*."""
+    if type(zone) is ZoneInfo:
+        return not _unsteady_days(zone, wall.year) >> (wall.month << 5 | wall.day) & 1
+    return type(zone) is timezone
+
+
+@lru_cache(maxsize=4096)
+def _unsteady_days(zone: ZoneInfo, year: int) -> int:
+    """The days of a year on which or within two days of which the clocks change: bit ``32 * month + day`` for each."""
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        return -1
+    day, end = datetime(year, 1, 1) - 3 * _DAY, datetime(year, 12, 31) + 3 * _DAY
+    days, offset = 0, _offset(day, zone)
+    while day < end:
+        day += _DAY
+        if (later := _offset(day, zone)) != offset:
+            offset = later
+            for distance in range(-3, 3):
+                near = day + distance * _DAY
+                if near.year == year:
+                    days |= 1 << (near.month << 5 | near.day)
+    return days
 
 
 def matches_fixed_time(clock: WallClock, t: datetime) -> bool:
