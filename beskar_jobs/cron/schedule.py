@@ -95,7 +95,7 @@ class CronSchedule:
 
     def describe(self) -> str:
         """The schedule as an English sentence: ``"At 03:00 on day 1 of the month."``"""
-        return describe(self.text, self._rule)
+        return describe(self._rule)
 
     def __str__(self) -> str:
         return self.text
