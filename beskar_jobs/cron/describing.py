@@ -1,4 +1,4 @@
-"""A schedule as a plain English sentence, made from the masks: what is written in two ways but means one thing reads alike.
+"""A schedule as a plain English sentence. It is made from the masks, so that two spellings of one thing read alike.
 
 The sentence has two parts, the time of day and the days. Times are listed on a 24-hour clock as long as they are few
 (``At 09:00 and 17:30``); what repeats evenly is told by its step, and everything else field by field.
@@ -31,9 +31,11 @@ _MONTHS: Final = (
     "November",
     "December",
 )
+_UNITS: Final = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000), ("millisecond", 1))
 _NTH: Final = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth"}
 _MOST_TIMES: Final = 6
 """Up to so many times of day are listed one by one."""
+_OF_MONTH: Final = "of the month"
 _LONG: Final = 4
 """From so many values on, an even step is told by its size."""
 
@@ -52,13 +54,7 @@ def describe(rule: Pattern | Every) -> str:
 def _interval(interval: timedelta) -> str:
     rest = interval // timedelta(milliseconds=1)
     parts = []
-    for unit, size in (
-        ("day", 86_400_000),
-        ("hour", 3_600_000),
-        ("minute", 60_000),
-        ("second", 1000),
-        ("millisecond", 1),
-    ):
+    for unit, size in _UNITS:
         count, rest = divmod(rest, size)
         if count:
             parts.append(f"{count} {unit}s" if count > 1 else f"1 {unit}")
@@ -84,18 +80,20 @@ def _time(rule: Pattern) -> tuple[str, bool]:
         return f"Every minute{span}", False
     if step := _even_step(rule.minutes, MINUTE):
         return f"Every {step} minutes{span}", False
+    if len(minutes) == 1 and len(_runs(rule.hours, HOUR)) == 1 and span:
+        return f"Every hour{span}", False
     past = "on the hour" if minutes == [0] else f"at {_list(rule.minutes, MINUTE, str)} minutes past"
-    if minutes == [1]:
-        past = "at 1 minute past"
+    past = "at 1 minute past" if minutes == [1] else past
     if rule.hours == HOUR.all:
         return f"Every hour, {past}", False
     if step := _even_step(rule.hours, HOUR):
         return f"Every {step} hours, {past}", False
-    return f"{past[0].upper()}{past[1:]}{' for' if minutes == [0] else ''} {_named('hour', rule.hours, HOUR)}", True
+    past = "At" if minutes == [0] else past.capitalize()
+    return f"{past} {_named('hour', rule.hours, HOUR)}", True
 
 
 def _span(rule: Pattern) -> str:
-    """In which hours something goes on that repeats by the minute: from the first time of a run of hours to the last."""
+    """When something goes on that repeats by the minute: from the first time in a run of hours to the last."""
     if rule.hours == HOUR.all:
         return ""
     runs = _runs(rule.hours, HOUR)
@@ -133,48 +131,49 @@ def _days(rule: Pattern) -> str:
     by_weekday = None if rule.weekdays == DAY_OF_WEEK.all else _by_weekday(rule)
     if not rule.both_days and (by_date is None or by_weekday is None):
         by_date = by_weekday = None  # either is enough, and one of them is any day
-    months = "" if rule.months == MONTH.all else f"in {_list(rule.months, MONTH, _MONTHS.__getitem__)}"
-    if by_date and by_weekday and rule.both_days:
-        days = f"on {by_date} if it is {by_weekday.replace('through', 'to')}"
-    elif by_date and by_weekday:
-        days = f"on {by_date} and on {by_weekday}"
-    elif by_date or by_weekday:
-        days = f"on {by_date or by_weekday}"
+    if by_date and by_weekday:
+        link = "if it is" if rule.both_days else "and on"
+        days = f"on {by_date} {link} {by_weekday}"
     else:
-        days = "every day" if months else ""
-    return f"{days} {months}".strip()
+        days = f"on {by_date or by_weekday}" if by_date or by_weekday else ""
+    if rule.months == MONTH.all:
+        return days
+    months = _list(rule.months, MONTH, _MONTHS.__getitem__)
+    if days.count(_OF_MONTH) == 1 and not (by_date and by_weekday):
+        return days.replace(_OF_MONTH, f"of {months}")
+    return f"{days or 'every day'} in {months}"
 
 
 def _by_date(rule: Pattern) -> str:
     found = []
     if rule.days:
-        of_month = "of the month"
         dates = values(rule.days)
         step = dates[1] - dates[0] if len(dates) >= _LONG else 0
         if step > 1 and dates == list(range(dates[0], DAY_OF_MONTH.high + 1, step)):
-            found.append(f"every {_ordinal(step)} day {of_month} from day {dates[0]}")
+            found.append(f"every {_ordinal(step)} day {_OF_MONTH} from day {dates[0]}")
         else:
-            found.append(f"{_named('day', rule.days, DAY_OF_MONTH)} {of_month}")
+            found.append(f"{_named('day', rule.days, DAY_OF_MONTH)} {_OF_MONTH}")
     for term in sorted(_terms(rule.special_days)):
         if term == "L":
-            found.append("the last day of the month")
+            found.append(f"the last day {_OF_MONTH}")
         elif term == "31W":
-            found.append("the last working day (Monday to Friday) of the month")
+            found.append(f"the last working day (Monday to Friday) {_OF_MONTH}")
         else:
-            found.append(f"the working day (Monday to Friday) nearest to day {term[:-1]} of the month")
+            found.append(f"the working day (Monday to Friday) nearest to day {term[:-1]} {_OF_MONTH}")
     return _join(found)
 
 
 def _by_weekday(rule: Pattern) -> str:
     found = []
+    last = "or" if rule.both_days and rule.days != DAY_OF_MONTH.all else "and"
     if rule.weekdays:
-        found.append(_list(rule.weekdays, DAY_OF_WEEK, _WEEKDAYS.__getitem__))
+        found.append(_list(rule.weekdays, DAY_OF_WEEK, _WEEKDAYS.__getitem__, last))
     for term in sorted(_terms(rule.special_weekdays)):
         if term.startswith("L"):
-            found.append(f"the last {_WEEKDAYS[int(term[1])]} of the month")
+            found.append(f"the last {_WEEKDAYS[int(term[1])]} {_OF_MONTH}")
         else:
-            found.append(f"the {_NTH[term[2]]} {_WEEKDAYS[int(term[0])]} of the month")
-    return _join(found)
+            found.append(f"the {_NTH[term[2]]} {_WEEKDAYS[int(term[0])]} {_OF_MONTH}")
+    return _join(found, last)
 
 
 def _terms(special: SpecialDays | None) -> frozenset[str]:
@@ -206,7 +205,7 @@ def _runs(mask: int, field: Field) -> list[tuple[int, int]]:
     return runs
 
 
-def _list(mask: int, field: Field, word: Callable[[int], str]) -> str:
+def _list(mask: int, field: Field, word: Callable[[int], str], last: str = "and") -> str:
     words: list[str] = []
     for start, end in _runs(mask, field):
         count = (end - start) % field.size + 1
@@ -214,7 +213,7 @@ def _list(mask: int, field: Field, word: Callable[[int], str]) -> str:
             words.append(f"{word(start)} through {word(end)}")
         else:
             words.extend([word(start), word(end)][:count])
-    return _join(words)
+    return _join(words, last)
 
 
 def _named(noun: str, mask: int, field: Field) -> str:
@@ -226,5 +225,5 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _join(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+def _join(words: Sequence[str], last: str = "and") -> str:
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -85,7 +85,7 @@ def fires_at(
 ) -> bool:
     """Whether the plain rule fires at an instant, which is a multiple of *step*.
 
-    Real time: the wall shows a match. Fixed time: the wall shows a match for the first time, or it jumped forward to here
+    Real time: the wall shows a match. Fixed time: the wall shows one for the first time, or it jumped forward to here
     over one.
     """
     wall = wall_time(instant, zone)
@@ -102,7 +102,7 @@ def fires_at(
 def firings(
     matches: Callable[[datetime], bool], zone: ZoneInfo, start: datetime, end: datetime, *, real_time: bool
 ) -> Iterator[datetime]:
-    """Which instants (UTC) of whole minutes after *start* and before *end* fire, by the plain rule of ``fires_at``."""
+    """The instants (UTC, whole minutes) after *start* and before *end* that fire, by the rule of ``fires_at``."""
     at = start - DAY  # what the clock showed before matters for fixed times
     seen = wall_time(at, zone)  # the latest wall time up to here
     while (at := at + MINUTE) < end:

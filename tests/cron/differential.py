@@ -2,16 +2,20 @@
 
     python -m tests.cron.differential [--triples 20000] [--seed 1]
 
-A rule explains a disagreement only if it is shown to be the cause: where the other library can be told to follow our rule,
-it is, and must then agree; where the clocks change, the brute force of ``clocks.firings`` decides, and must be on our side.
+A rule explains a disagreement only if it is shown to be the cause: where the other library can be told to follow our
+rule, it is, and must then agree; where the clocks change, the brute force of ``clocks.fires_at`` decides, and must be
+on our side.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import sys
 from collections import Counter
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
@@ -27,6 +31,9 @@ from tests.cron.clocks import DAY, MINUTE, changes, fires_at
 from tests.cron.expressions import Triple, triple
 
 Answer = datetime | str | None
+
+_BOTH_DAYS = "a day field that starts with '*' must match together with the other"
+_EQUAL_ENDS = "a range from a value to itself is that value"
 
 
 def instant(t: Answer) -> Answer:
@@ -59,38 +66,44 @@ def from_croniter(expression: str, moment: datetime, *, vixie: bool = False) -> 
         return f"refused: {error}"
 
 
-def spelled_out(expression: str) -> str:
-    """The same with each field as a plain list, no ranges, steps and names; a leading ``*`` or ``*/n`` stays."""
+def spelled_out(expression: str, which: Collection[int] = range(-6, 0)) -> str:
+    """The same with fields (by index from the end) as plain lists, no ranges, steps, names; a leading star stays."""
     rule = parse_rule(expression, "")[1]
     assert isinstance(rule, Pattern)
     masks = [rule.seconds, rule.minutes, rule.hours, rule.days, rule.months, rule.weekdays]
-    fields = expression.replace("?", "*").upper().split()
-    lists = [",".join(map(str, values(mask))) for mask in masks[-len(fields) :]]
-    return " ".join(
-        field
-        if "," not in field and field.startswith("*")
-        else f"{field.partition(',')[0]},{plain}"
-        if field.startswith("*")
-        else plain
-        for field, plain in zip(fields, lists, strict=True)
-    )
+    fields = expression.split()
+    for index in which:
+        if -index <= len(fields):
+            field, plain = fields[index].replace("?", "*"), ",".join(map(str, values(masks[index])))
+            star = field.partition(",")[0] if field.startswith("*") else ""
+            fields[index] = field if field == star else f"{star},{plain}" if star else plain
+    return " ".join(fields)
 
 
-def _feature(expression: str) -> str:
-    """Which way of writing is at the bottom of a disagreement that ends when fields are spelled out."""
-    weekday = expression.upper().split()[-1]
-    if any("/" in term and "-" not in term and "*" not in term for term in weekday.split(",")):
-        return "a step without an end in day-of-week ends with Saturday"
-    if "?" in expression:
+def _has_equal_ends(field: str) -> bool:
+    ends = [term.partition("/")[0].lower().partition("-") for term in field.split(",")]
+    return any(dash and low == high for low, dash, high in ends)
+
+
+def _way_of_writing(expression: str, ask: Callable[[str], Answer], mine: Answer) -> str:
+    """Which way of writing is the cause of a disagreement that ends when all fields are spelled out."""
+    indexes = range(-len(expression.split()), 0)
+    for count in (1, 2, 3):
+        for which in combinations(indexes, count):
+            if ask(spelled_out(expression, which)) == mine:
+                return " / ".join(sorted({_feature(expression.split()[index], index) for index in which}))
+    return "several ways of writing at once"
+
+
+def _feature(field: str, index: int) -> str:
+    if field == "?":
         return "'?' is '*'"
-    for field in expression.split():
-        for term in field.split(","):
-            low, dash, rest = term.partition("-")
-            high = rest.partition("/")[0]
-            if dash and low.lower() == high.lower():
-                return "a range from a value to itself is that value"
-            if dash and ("/" in term or not (low.isdigit() and high.isdigit()) or int(low) > int(high)):
-                return "a range may wrap around, and its steps count on across the end"
+    if _has_equal_ends(field):
+        return _EQUAL_ENDS
+    if "-" in field:
+        return "a range may wrap around, and its steps count on across the end"
+    if index == -1 and "/" in field:
+        return "a step without an end in day-of-week ends with Saturday"
     return "names and 7 are values like others"
 
 
@@ -108,17 +121,20 @@ def rule_of(case: Triple, other: str) -> str | None:
             return None
         if "the step" in mine:
             return "a step is not larger than its field"
-        assert "can never fire" in mine and theirs is None, (case, mine, theirs)
-        return "what can never fire is refused at once"
+        assert "can never fire" in mine, (case, mine, theirs)
+        if isinstance(theirs, datetime) and not _has_equal_ends(expression.split()[-2]):
+            assert isinstance(from_croniter(expression, moment, vixie=True), str), (case, mine, theirs)
+            return _BOTH_DAYS
+        return _EQUAL_ENDS if isinstance(theirs, datetime) else "what can never fire is refused at once"
     if mine == theirs:
         return None
     plain = spelled_out(expression)
     if mine == ask(plain, moment):
-        return _feature(expression)
+        return _way_of_writing(expression, lambda text: ask(text, moment), mine)
     if other == "croniter":
         theirs = from_croniter(plain, moment, vixie=True)
         if mine == theirs:
-            return "a day field that starts with '*' must match together with the other"
+            return _BOTH_DAYS
     else:
         theirs = ask(plain, moment)
     assert isinstance(mine, datetime), (case, mine, theirs)
@@ -173,9 +189,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     for other, rules in compare(options.triples, options.seed).items():
-        print(f"{other}:")
-        for rule, times in rules.most_common():
-            print(f"{times:8,}  {rule}")
+        lines = [f"{times:8,}  {rule}" for rule, times in rules.most_common()]
+        sys.stdout.write("\n".join([f"{other}:", *lines, ""]))
 
 
 if __name__ == "__main__":
