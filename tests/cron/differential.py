@@ -23,7 +23,7 @@ from croniter.croniter import CroniterError
 from cronsim import CronSim, CronSimError
 
 from beskar_jobs.cron import CronSchedule
-from beskar_jobs.cron.fields import values
+from beskar_jobs.cron.fields import DAY_OF_WEEK, MONTH, values
 from beskar_jobs.cron.parsing import parse_rule
 from beskar_jobs.cron.pattern import Pattern
 from beskar_jobs.model.errors import InvalidCron
@@ -81,8 +81,9 @@ def spelled_out(expression: str, which: Collection[int] = range(-6, 0)) -> str:
 
 
 def _has_equal_ends(field: str) -> bool:
-    ends = [term.partition("/")[0].lower().partition("-") for term in field.split(",")]
-    return any(dash and low == high for low, dash, high in ends)
+    numbers = {word: str(n) for words in (MONTH.words, DAY_OF_WEEK.words) for word, n in words.items()}
+    ends = [term.partition("/")[0].upper().partition("-") for term in field.split(",")]
+    return any(dash and numbers.get(low, low) == numbers.get(high, high) for low, dash, high in ends)
 
 
 def _way_of_writing(expression: str, ask: Callable[[str], Answer], mine: Answer) -> str:
