@@ -8,5 +8,6 @@ and its bounds in ``parsing``, and what is left to croniter in ``extended``.
 from __future__ import annotations
 
 from beskar_jobs.cron.schedule import CronSchedule
+from beskar_jobs.model.errors import InvalidCron
 
-__all__ = ["CronSchedule"]
+__all__ = ["CronSchedule", "InvalidCron"]

@@ -20,6 +20,7 @@ MIN_INTERVAL: Final = timedelta(milliseconds=10)
 MAX_INTERVAL: Final = timedelta(days=3660)
 
 _EPOCH: Final = datetime(1970, 1, 1)  # naive on purpose: arithmetic in UTC, or on a clock without a zone
+_EPOCH_IN_UTC: Final = _EPOCH.replace(tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _INTERVAL: Final = re.compile(
     r"(?:(?P<days>\d{1,9})d)?(?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m)?"
@@ -71,7 +72,7 @@ class Every:
             return None
 
     def matches_in_zone(self, t: datetime) -> bool:
-        return self.matches(t.astimezone(UTC).replace(tzinfo=None))
+        return not (t - _EPOCH_IN_UTC) % self.interval
 
     def next_in_zone(self, t: datetime) -> datetime | None:
         try:

@@ -42,16 +42,14 @@ class Field:
     high: int
     words: Mapping[str, int] = attrs.field(factory=dict)
     top: int = attrs.field(default=attrs.Factory(lambda self: self.high, takes_self=True))
-    all: int = attrs.field(init=False)
+    all: int = attrs.field(
+        init=False, default=attrs.Factory(lambda self: (2 << self.high) - (1 << self.low), takes_self=True)
+    )
     """The mask of every value."""
 
     @property
     def size(self) -> int:
         return self.high - self.low + 1
-
-    @all.default
-    def _mask_of_all(self) -> int:
-        return (2 << self.high) - (1 << self.low)
 
     @property
     def allowed(self) -> str:

@@ -185,7 +185,7 @@ def compare(count: int, seed: int) -> dict[str, Counter[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--triples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

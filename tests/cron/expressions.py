@@ -34,10 +34,10 @@ def _field(dice: random.Random, low: int, high: int, names: tuple[str, ...] = ()
         if kind < 0.72:
             return f"{value(first)}-{value(second)}"
         if kind < 0.82:
-            return f"{min(first, second)}-{max(first, second)}/{dice.randint(1, high)}"
+            return f"{min(first, second)}-{max(first, second)}/{dice.randint(1, high + 2)}"
         if kind < 0.9:
-            return f"{first}/{dice.randint(1, high)}"
-        return f"*/{dice.randint(1, high)}"
+            return f"{first}/{dice.randint(1, high + 2)}"
+        return f"*/{dice.randint(1, high + 2)}"
 
     return "*" if dice.random() < 0.35 else ",".join(term() for _ in range(dice.choice((1, 1, 1, 2, 3))))
 

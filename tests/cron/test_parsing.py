@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -232,6 +234,17 @@ def test_hostile_expressions_cost_next_to_nothing() -> None:
         with pytest.raises(InvalidCron):
             CronSchedule.parse(expression)
     assert time.process_time() - started < 5  # seconds; a thousandth of it is usual
+
+
+def test_croniter_is_loaded_by_those_alone_who_need_it() -> None:
+    code = (
+        "import sys; from beskar_jobs.cron import CronSchedule; "
+        "CronSchedule.parse('*/5 9-17 1 JAN MON-FRI'); assert 'croniter' not in sys.modules; "
+        "CronSchedule.parse('H * * * *'); "
+        "assert 'croniter' in sys.modules"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_schedule_is_a_value() -> None:

@@ -114,6 +114,7 @@ def test_upcoming_ascends_strictly_and_is_what_asking_again_and_again_gives(
     for expected in found:
         assert at is not None
         at = schedule.next_after(at)
+        assert at is not None
         assert at == expected
         assert at.fold == expected.fold
     assert sorted({utc(t) for t in found}) == [utc(t) for t in found]

@@ -128,6 +128,7 @@ def test_a_time_inside_a_gap_is_the_instant_that_it_denotes() -> None:
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=5, minutes=45)), ZoneInfo("UTC"), PARIS])
 def test_answers_are_in_the_zone_of_the_question(zone: timezone | ZoneInfo) -> None:
     found = CronSchedule.parse("0 3 * * *").next_after(datetime(2026, 6, 1, 12, tzinfo=zone))
+    assert found is not None
     assert found == datetime(2026, 6, 2, 3, tzinfo=zone)
     assert found.tzinfo is zone
 
@@ -136,6 +137,19 @@ def test_the_zone_of_the_process_is_no_matter(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("TZ", "Pacific/Apia")
     assert texts("0 3 * * *", datetime(2026, 6, 1, 12, tzinfo=PARIS), 1) == ["2026-06-02T03:00+02:00"]
     assert CronSchedule.parse("0 3 * * *").next_after(datetime(2026, 6, 1, 12)) == datetime(2026, 6, 2, 3)
+
+
+@pytest.mark.parametrize("expression", ["30 2 * * *", "*/10 * * * *", "@every 1h", "0 0 L 2 *"])
+@pytest.mark.parametrize("zone", [timezone(timedelta(hours=14)), timezone(timedelta(hours=-12)), PARIS])
+def test_at_both_ends_of_the_calendar_there_is_an_answer_or_none(expression: str, zone: tzinfo) -> None:
+    schedule = CronSchedule.parse(expression)
+    for moment in (datetime.min, datetime(1, 1, 2), datetime(9998, 12, 31, 23, 59), datetime.max):
+        t = moment.replace(tzinfo=zone)
+        schedule.matches(t)
+        assert schedule.next_after(t) != t
+        assert schedule.previous_before(t) != t
+    assert schedule.next_after(datetime.max.replace(tzinfo=zone)) is None
+    assert schedule.previous_before(datetime.min.replace(tzinfo=zone)) is None
 
 
 class OffsetsFromALocalizer(tzinfo):
