@@ -15,7 +15,7 @@ from tests.cron.clocks import MINUTE, ZONES, changes, changing_zones, firings
 
 PARIS = ZoneInfo("Europe/Paris")
 EVERY_CHANGE = bool(os.environ.get("BESKAR_CRON_EVERY_CHANGE"))
-"""All changes of all zones 2020–2040, not a sample: three minutes, so give pytest ``--timeout=1800``."""
+"""All changes of all zones from 2020 to 2040, not a sample: three minutes, so give pytest ``--timeout=1800``."""
 
 
 def texts(expression: str, start: datetime, n: int) -> list[str]:
