@@ -42,14 +42,12 @@ class Field:
     high: int
     words: Mapping[str, int] = attrs.field(factory=dict)
     top: int = attrs.field(default=attrs.Factory(lambda self: self.high, takes_self=True))
+    size: int = attrs.field(init=False, default=attrs.Factory(lambda self: self.high - self.low + 1, takes_self=True))
+    """How many values it has."""
     all: int = attrs.field(
         init=False, default=attrs.Factory(lambda self: (2 << self.high) - (1 << self.low), takes_self=True)
     )
     """The mask of every value."""
-
-    @property
-    def size(self) -> int:
-        return self.high - self.low + 1
 
     @property
     def allowed(self) -> str:

@@ -90,16 +90,15 @@ def parse_rule(text: str, hash_key: str) -> tuple[str, Pattern | Every]:
             return plain.lower(), every
         if plain not in MACROS:
             _refuse_macro(text)
-        return plain.lower(), _pattern(MACROS[plain].split(), hash_key)
+        return plain.lower(), _pattern(MACROS[plain].split(), "")
     if len(parts) not in (5, 6):
         seven = "; years are not supported: give the schedule a start and an end instead" if len(parts) == 7 else ""
         raise InvalidCron(f"cron expression {_short(text)} has {len(parts)} fields; {_WAYS}{seven}")
-    return plain, _pattern(parts, hash_key)
+    # Fields are remembered by their key too: where nothing is hashed, there is none.
+    return plain, _pattern(parts, (hash_key or plain) if "H" in plain else "")
 
 
-def _pattern(parts: list[str], hash_key: str) -> Pattern:
-    # Fields are remembered by their key: one that is not hashed has none.
-    key = (hash_key or " ".join(parts)) if any("H" in part for part in parts) else ""
+def _pattern(parts: list[str], key: str) -> Pattern:
     if len(parts) == 5:
         second = _ZERO
     else:
@@ -157,20 +156,21 @@ def _field(field: Field, text: str, hash_key: str) -> ParsedField:
     terms = text.split(",")
     if len(terms) > field.size:
         _refuse(field, text, f"it lists {len(terms)} terms and has only {field.size} values; use ranges and steps")
-    mask, special, hashed_steps = 0, set[str](), False
+    mask, hashed_steps = 0, False
+    special: list[str] = []
     for term in terms:
         found = _TERM.fullmatch(term)
         if found:
             mask |= _term_mask(field, text, found)
         elif (days := special_term(field, term)) is not None:
-            special.add(days)
+            special.append(days)
         elif (chosen := hashed_mask(field, term, hash_key)) is not None:
             mask |= chosen
             hashed_steps |= "/" in term
         else:
             _refuse_term(field, text, term)
     is_open = text.startswith("*")
-    return ParsedField(mask, frozenset(special), is_open, is_open or hashed_steps)
+    return ParsedField(mask, frozenset(special) if special else _NOTHING, is_open, is_open or hashed_steps)
 
 
 def _term_mask(field: Field, text: str, term: re.Match[str]) -> int:
