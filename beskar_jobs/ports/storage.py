@@ -8,6 +8,9 @@ Contract, held by the public suite in :mod:`beskar_jobs.testing.storage_suite`:
   (``False``), not an exception, and refuses that change only.
 * A change writes how the job stands. What was asked for (``spec``) stays as it was inserted.
 * An insert whose id is already there changes nothing and answers with the job as stored.
+* A recurring change is all or nothing: over another version than the expected one it is refused whole. Where it is
+  written, a firing whose occurrence (name and instant) or whose job is there already is left out, and no other.
+* Of each recurring entry the latest :data:`~beskar_jobs.model.recurring.OCCURRENCES_KEPT` occurrences are kept.
 * Jobs come back equal to what was written, field by field.
 * Every other method reads; it sees all commits that returned before it was called.
 * A job that cannot be kept (a time without a zone) is :class:`~beskar_jobs.model.errors.InvalidValue`.
@@ -24,6 +27,7 @@ from typing import Protocol
 import attrs
 
 from beskar_jobs.model.job import Job, JobId, JobStatus
+from beskar_jobs.model.recurring import Occurrence, RecurringJob
 
 
 @attrs.frozen
@@ -35,11 +39,35 @@ class Change:
 
 
 @attrs.frozen
+class Firing:
+    """An occurrence, and the job it makes, if any: both are written, or neither."""
+
+    occurrence: Occurrence
+    job: Job | None = None
+
+
+@attrs.frozen
+class RecurringChange:
+    """Write *entry* over the stored one of that name, with its *firings*, all or nothing.
+
+    Attributes:
+        expected_version: of the stored entry; 0: there is none.
+        entry: ``None`` removes the entry and its occurrences; its jobs stay.
+    """
+
+    name: str
+    expected_version: int
+    entry: RecurringJob | None
+    firings: Sequence[Firing] = ()
+
+
+@attrs.frozen
 class Commit:
-    """What goes into one transaction: inserts first, then changes, each list in order."""
+    """What goes into one transaction: inserts first, then changes, then recurring entries, each list in order."""
 
     inserts: Sequence[Job] = ()
     changes: Sequence[Change] = ()
+    recurring: Sequence[RecurringChange] = ()
 
 
 @attrs.frozen
@@ -49,10 +77,12 @@ class CommitOutcome:
     Attributes:
         existing: per insert, ``None`` if it was written, else the job that already had the id.
         applied: per change, whether it was written.
+        recurring: per recurring change, ``None`` if it was refused, else for each firing whether it was written.
     """
 
     existing: Sequence[Job | None]
     applied: Sequence[bool]
+    recurring: Sequence[Sequence[bool] | None] = ()
 
 
 @attrs.frozen
@@ -118,4 +148,13 @@ class JobStorage(Protocol):
 
     async def last_sequence(self) -> int:
         """The highest ``spec.sequence`` stored so far, 0 if none."""
+        ...
+
+    async def recurring(self, names: Sequence[str] | None = None) -> Sequence[RecurringJob]:
+        """The recurring entries, or those of these *names* that are there, by name. One that cannot be read comes with
+        its :attr:`~beskar_jobs.model.recurring.RecurringJob.problem`, and does not hold up the others."""
+        ...
+
+    async def occurrences(self, name: str, limit: int) -> Sequence[Occurrence]:
+        """What became of the instants of this entry, the latest first."""
         ...

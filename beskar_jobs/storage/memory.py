@@ -22,7 +22,8 @@ import attrs
 
 from beskar_jobs.model.errors import StorageError
 from beskar_jobs.model.job import Job, JobId, JobStatus, WaitingFor
-from beskar_jobs.ports.storage import Commit, CommitOutcome, JobFilter, Lane
+from beskar_jobs.model.recurring import OCCURRENCES_KEPT, Occurrence, RecurringJob
+from beskar_jobs.ports.storage import Commit, CommitOutcome, JobFilter, Lane, RecurringChange
 from beskar_jobs.storage.times import to_microseconds
 
 _CLOCK_WAITS: Final = (WaitingFor.TIME, WaitingFor.RETRY)
@@ -100,6 +101,8 @@ class MemoryStorage:
         self._active: dict[JobId, Job] = {}
         self._by_sequence: _Ordered[tuple[int, JobId]] = _Ordered()
         self._counts: dict[tuple[str, JobStatus], int] = {}
+        self._recurring: dict[str, RecurringJob] = {}
+        self._occurrences: dict[str, dict[int, Occurrence]] = {}
 
     async def open(self) -> None:
         self._is_open = True
@@ -112,14 +115,17 @@ class MemoryStorage:
         # The keys of all jobs first: what cannot be ordered must fail before anything is written.
         insert_keys = [_ready_key(job) for job in commit.inserts]
         change_keys = [_ready_key(change.job) for change in commit.changes]
+        for recurring in commit.recurring:
+            for firing in recurring.firings:
+                to_microseconds(firing.occurrence.instant)
+                if firing.job is not None:
+                    _ready_key(firing.job)
         existing: list[Job | None] = []
         for job, key in zip(commit.inserts, insert_keys, strict=True):
             stored = self._jobs.get(job.spec.id)
             existing.append(stored)
             if stored is None:
-                self._jobs[job.spec.id] = job
-                self._by_sequence.add((job.spec.sequence, job.spec.id))
-                self._enter(job, key)
+                self._insert(job, key)
         applied: list[bool] = []
         for change, key in zip(commit.changes, change_keys, strict=True):
             job = change.job
@@ -135,7 +141,37 @@ class MemoryStorage:
             self._jobs[job.spec.id] = job
             self._enter(job, key)
             applied.append(True)
-        return CommitOutcome(existing, applied)
+        return CommitOutcome(existing, applied, [self._change_recurring(change) for change in commit.recurring])
+
+    def _insert(self, job: Job, key: _ReadyKey) -> None:
+        self._jobs[job.spec.id] = job
+        self._by_sequence.add((job.spec.sequence, job.spec.id))
+        self._enter(job, key)
+
+    def _change_recurring(self, change: RecurringChange) -> list[bool] | None:
+        stored = self._recurring.get(change.name)
+        if (0 if stored is None else stored.version) != change.expected_version:
+            return None
+        if change.entry is None:
+            self._recurring.pop(change.name, None)
+            self._occurrences.pop(change.name, None)
+            return [False] * len(change.firings)
+        self._recurring[change.name] = change.entry
+        if not change.firings:
+            return []
+        kept = self._occurrences.setdefault(change.name, {})
+        written: list[bool] = []
+        for firing in change.firings:
+            instant, job = to_microseconds(firing.occurrence.instant), firing.job
+            is_new = instant not in kept and (job is None or job.spec.id not in self._jobs)
+            written.append(is_new)
+            if is_new:
+                kept[instant] = firing.occurrence
+                if job is not None:
+                    self._insert(job, _ready_key(job))
+        for instant in sorted(kept)[:-OCCURRENCES_KEPT]:
+            del kept[instant]
+        return written
 
     async def get(self, ids: Sequence[JobId]) -> Sequence[Job | None]:
         self._check_open()
@@ -188,6 +224,16 @@ class MemoryStorage:
     async def last_sequence(self) -> int:
         self._check_open()
         return max(0, self._by_sequence[len(self._by_sequence) - 1][0]) if len(self._by_sequence) else 0
+
+    async def recurring(self, names: Sequence[str] | None = None) -> Sequence[RecurringJob]:
+        self._check_open()
+        wanted = self._recurring if names is None else self._recurring.keys() & set(names)
+        return [self._recurring[name] for name in sorted(wanted)]
+
+    async def occurrences(self, name: str, limit: int) -> Sequence[Occurrence]:
+        self._check_open()
+        kept = self._occurrences.get(name, {})
+        return [kept[instant] for instant in sorted(kept, reverse=True)[: max(0, limit)]]
 
     def _check_open(self) -> None:
         if not self._is_open:

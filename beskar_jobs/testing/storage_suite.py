@@ -29,13 +29,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from beskar_jobs.testing import storage_durable, storage_reading, storage_writing
+from beskar_jobs.testing import storage_durable, storage_reading, storage_recurring, storage_writing
 from beskar_jobs.testing.storage_bed import Claim, DurableClaim, StorageFactory
 
 __all__ = ["CLAIMS", "DURABLE_CLAIMS", "Claim", "DurableClaim", "StorageFactory"]
 
-CLAIMS: Final[list[Claim]] = [*storage_writing.CLAIMS, *storage_reading.CLAIMS]
+CLAIMS: Final[list[Claim]] = [*storage_writing.CLAIMS, *storage_reading.CLAIMS, *storage_recurring.CLAIMS]
 """Every claim about one open storage, in the order in which they are worth reading."""
 
-DURABLE_CLAIMS: Final[list[DurableClaim]] = [*storage_durable.CLAIMS]
+DURABLE_CLAIMS: Final[list[DurableClaim]] = [*storage_durable.CLAIMS, *storage_recurring.DURABLE_CLAIMS]
 """Claims about storages whose jobs outlive the object, and that several objects may use at once."""

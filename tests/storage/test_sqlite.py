@@ -48,7 +48,11 @@ def locked(storage: SqliteStorage, path: Path) -> Iterator[sqlite3.Connection]:
 def plan(path: Path, query: str) -> str:
     statement = QUERIES[query].replace("{rows}", "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1)")
     parameters: dict[str, Any] = dict.fromkeys(
-        ("ids", "queue", "job_type", "limit", "now", "after", "before", "status", "version", "name"), "1"
+        (
+            *("ids", "queue", "job_type", "limit", "now", "after", "before", "status", "version", "name"),
+            *("next_at", "entry", "expected", "instant", "job_id", "occurrence", "kept", "names"),
+        ),
+        "1",
     )
     with closing(sqlite3.connect(path)) as connection:
         return "; ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters))

@@ -29,6 +29,7 @@ from beskar_jobs.model.errors import InvalidValue, StorageError
 from beskar_jobs.model.job import Job, JobId
 from beskar_jobs.ports.storage import Change, Commit, CommitOutcome
 from beskar_jobs.storage.sqlite import rows
+from beskar_jobs.storage.sqlite.recurring import write_change
 from beskar_jobs.storage.sqlite.sql import QUERIES, STEPS, SchemaStep, with_rows
 
 Synchronous = Literal["NORMAL", "FULL"]
@@ -110,19 +111,26 @@ class Database:
                 insert_values = rows.insert_parameters(inserts)
                 change_values = rows.change_parameters(changes)
 
-                def write() -> None:
+                def write() -> list[list[bool] | None]:
                     if self._write(_INSERTS, rows.INSERT_WIDTH, insert_values) != len(inserts):
                         raise _NotAsExpected
                     if self._write(_CHANGES, rows.CHANGE_WIDTH, change_values) != len(changes):
                         raise _NotAsExpected
+                    return self._write_recurring(commit)
 
                 try:
-                    self._transaction(write)
+                    recurring = self._transaction(write)
                 except _NotAsExpected:
                     pass
                 else:
-                    return CommitOutcome([None] * len(inserts), [True] * len(changes))
-            return self._transaction(lambda: self._commit_reading(inserts, changes))
+                    return CommitOutcome([None] * len(inserts), [True] * len(changes), recurring)
+            return self._transaction(lambda: self._commit_reading(commit))
+
+    def _write_recurring(self, commit: Commit) -> list[list[bool] | None]:
+        def insert(job: Job) -> None:
+            self._write(_INSERTS, rows.INSERT_WIDTH, rows.insert_parameters([job]))
+
+        return [write_change(self._connection, change, insert) for change in commit.recurring]
 
     def read(self, query: str, parameters: dict[str, Any]) -> Any:
         """The one value that the named *query* gives."""
@@ -134,8 +142,9 @@ class Database:
         with self._errors_named():
             return self._transaction(lambda: [self._value(*question) for question in questions], begin="BEGIN")
 
-    def _commit_reading(self, inserts: Sequence[Job], changes: Sequence[Change]) -> CommitOutcome:
+    def _commit_reading(self, commit: Commit) -> CommitOutcome:
         """Commit with knowledge of what is there; nobody else can write meanwhile."""
+        inserts, changes = commit.inserts, commit.changes
         stored = {job.spec.id: job for job in rows.read_jobs(self._about("get", [job.spec.id for job in inserts]))}
         existing: list[Job | None] = []
         new: list[Job] = []
@@ -161,7 +170,7 @@ class Database:
                 last[job.spec.id] = job
         values = rows.change_parameters(Change(found[job_id], job) for job_id, job in last.items())
         self._write(_CHANGES, rows.CHANGE_WIDTH, values)
-        return CommitOutcome(existing, applied)
+        return CommitOutcome(existing, applied, self._write_recurring(commit))
 
     def _about(self, query: str, ids: Sequence[JobId]) -> str:
         return str(self._value(query, {"ids": rows.ids_text(ids)}))

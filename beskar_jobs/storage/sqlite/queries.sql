@@ -170,6 +170,57 @@ FROM (
 -- The highest sequence given so far.
 SELECT max(0, coalesce(max(sequence), 0)) FROM beskar_jobs
 
+-- name: recurring_add
+-- Write a new recurring entry; one whose name is there already is left out.
+INSERT INTO beskar_recurring (version, next_at, entry, name) VALUES (:version, :next_at, :entry, :name)
+ON CONFLICT (name) DO NOTHING
+
+-- name: recurring_change
+-- Write a recurring entry over the expected version.
+UPDATE beskar_recurring SET version = :version, next_at = :next_at, entry = :entry
+WHERE name = :name AND version = :expected
+
+-- name: recurring_remove
+-- Remove a recurring entry of the expected version.
+DELETE FROM beskar_recurring WHERE name = :name AND version = :expected
+
+-- name: recurring_known
+-- Whether there is an entry of this name.
+SELECT count(*) FROM beskar_recurring WHERE name = :name
+
+-- name: occurrence_add
+-- Write what became of an instant, unless that is there already, or the job that it made is.
+INSERT INTO beskar_occurrences (name, instant, job_id, occurrence)
+SELECT :name, :instant, :job_id, :occurrence
+WHERE NOT EXISTS (SELECT 1 FROM beskar_jobs WHERE id = :job_id)
+ON CONFLICT (name, instant) DO NOTHING
+
+-- name: occurrences_prune
+-- Keep the latest occurrences of an entry.
+DELETE FROM beskar_occurrences
+WHERE name = :name AND instant <= (
+    SELECT instant FROM beskar_occurrences WHERE name = :name ORDER BY instant DESC LIMIT 1 OFFSET :kept
+)
+
+-- name: occurrences_remove
+-- Remove all occurrences of an entry.
+DELETE FROM beskar_occurrences WHERE name = :name
+
+-- name: recurring_all
+-- Every recurring entry, by name.
+SELECT json_group_array(json_array(name, version, entry))
+FROM (SELECT * FROM beskar_recurring ORDER BY name)
+
+-- name: recurring_named
+-- The recurring entries of these names, by name.
+SELECT json_group_array(json_array(name, version, entry))
+FROM (SELECT * FROM beskar_recurring WHERE name IN (SELECT value FROM json_each(:names)) ORDER BY name)
+
+-- name: occurrences
+-- What became of the instants of an entry, the latest first.
+SELECT json_group_array(occurrence)
+FROM (SELECT * FROM beskar_occurrences WHERE name = :name ORDER BY instant DESC LIMIT :limit)
+
 -- name: schema_table
 -- Where the steps of the schema that were taken are written down.
 CREATE TABLE IF NOT EXISTS beskar_schema (

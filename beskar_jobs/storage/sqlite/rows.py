@@ -192,6 +192,11 @@ def read_jobs(text: str) -> list[Job]:
     return [read_job(row) for row in _decode(text)]
 
 
+def texts(values: Iterable[str]) -> str:
+    """Texts as a parameter that a query takes apart."""
+    return _text(list(values))
+
+
 def ids_text(ids: Iterable[JobId]) -> str:
     """Ids as the parameter ``:ids``."""
     return _text(list(ids))

@@ -18,9 +18,11 @@ import msgspec
 
 from beskar_jobs.model.errors import InvalidValue, StorageError
 from beskar_jobs.model.job import ACTIVE, TERMINAL, Job, JobId, JobStatus
+from beskar_jobs.model.recurring import Occurrence, RecurringJob
 from beskar_jobs.ports.storage import Commit, CommitOutcome, JobFilter, Lane
 from beskar_jobs.storage.sqlite import rows
 from beskar_jobs.storage.sqlite.database import Database, Synchronous
+from beskar_jobs.storage.sqlite.recurring import read_entries, read_occurrences
 from beskar_jobs.storage.times import from_microseconds, to_microseconds
 
 T = TypeVar("T")
@@ -168,6 +170,13 @@ class SqliteStorage:
 
     async def last_sequence(self) -> int:
         return int(await self._opened().reader.run(_value("last_sequence")))
+
+    async def recurring(self, names: Sequence[str] | None = None) -> Sequence[RecurringJob]:
+        query = _value("recurring_all") if names is None else _value("recurring_named", names=rows.texts(names))
+        return read_entries(await self._opened().reader.run(query))
+
+    async def occurrences(self, name: str, limit: int) -> Sequence[Occurrence]:
+        return read_occurrences(await self._opened().browser.run(_value("occurrences", name=name, limit=max(0, limit))))
 
     def _opened(self) -> _Sessions:
         if self._sessions is None:
