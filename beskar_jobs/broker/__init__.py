@@ -17,7 +17,8 @@ except ModuleNotFoundError as _error:
         name="mqtt5",
     ) from None
 
+from beskar_jobs.broker.listeners import BrokerTls
 from beskar_jobs.broker.server import EmbeddedBroker
 from beskar_jobs.broker.sessions import BrokerLimits
 
-__all__ = ["BrokerLimits", "EmbeddedBroker"]
+__all__ = ["BrokerLimits", "BrokerTls", "EmbeddedBroker"]

@@ -9,27 +9,34 @@ One joined write per peer and turn of the loop: what a turn produces for a peer,
 
 An end of stream is the end of the connection, at once: buffered output is discarded, for nobody would read it, and a
 Will goes out in the same turn of the loop.
+
+Several places may be listened on at once; all lead to the same broker. If one cannot be listened on, none is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import itertools
 import logging
 import os
 import secrets
-import socket
+import ssl
 import time
+from collections.abc import Sequence
 from typing import Self, cast
 
+import attrs
+
+from beskar_jobs.broker.connections import LINGER, Connection, TlsAcceptor, WebSocketConnection
 from beskar_jobs.broker.core import BrokerCore
-from beskar_jobs.broker.sessions import BrokerLimits, Peer
+from beskar_jobs.broker.framing import MAX_CONNECT_SIZE
+from beskar_jobs.broker.listeners import BrokerTls, Place, check_places, parse_place
+from beskar_jobs.broker.sessions import BrokerLimits
+from beskar_jobs.model.errors import InvalidValue
 
 logger = logging.getLogger("beskar_jobs.broker")
-
-_LINGER = 1.0
-"""Seconds that a connection gets to take its last bytes after the broker has closed it."""
 
 _BACKLOG = 1024
 """Connections that may wait to be accepted: after a restart all clients come at once."""
@@ -37,6 +44,11 @@ _BACKLOG = 1024
 
 def _make_client_id() -> str:
     return f"auto-{secrets.token_hex(8)}"
+
+
+def _need_websockets(place: Place) -> None:
+    if importlib.util.find_spec("websockets") is None:
+        raise InvalidValue(f"{place.url} needs the package websockets; install 'beskar-jobs[embedded]'")
 
 
 class EmbeddedBroker:
@@ -51,6 +63,14 @@ class EmbeddedBroker:
         unix_path: listen on this Unix socket, and on no TCP port; *host* and *port* do not count then.
         limits: bounds; see :class:`BrokerLimits`.
         stall_timeout: seconds after which a peer is cut off that takes nothing.
+        listeners: places to listen on, in place of the three above, such as ``mqtts://127.0.0.1:0``,
+            ``ws://127.0.0.1:0/mqtt`` or ``mqtt+unix:///run/broker.sock``.
+        tls: certificate and key for ``mqtts://`` and ``wss://``.
+        max_connections: connections at the same time; one more is closed at once.
+        allow_anonymous_remote: listen beyond this machine although nobody is asked who it is.
+
+    Raises:
+        InvalidValue: a listener cannot be meant, lacks its certificate, or would let everybody in.
     """
 
     def __init__(
@@ -61,26 +81,38 @@ class EmbeddedBroker:
         unix_path: str | os.PathLike[str] | None = None,
         limits: BrokerLimits | None = None,
         stall_timeout: float = 60.0,
+        listeners: Sequence[str] = (),
+        tls: BrokerTls | None = None,
+        max_connections: int = 10_000,
+        allow_anonymous_remote: bool = False,
     ) -> None:
-        self._host = host
-        self._port = port
-        self._unix_path = None if unix_path is None else os.fspath(unix_path)
+        if listeners:
+            self._places = [parse_place(text) for text in listeners]
+        elif unix_path is not None:
+            self._places = [Place("mqtt+unix", path=os.fspath(unix_path))]
+        else:
+            self._places = [Place("mqtt", host, port)]
+        check_places(self._places, tls=tls, authenticated=False, anonymous_remote=allow_anonymous_remote)
         self._limits = limits or BrokerLimits()
         self._stall_timeout = stall_timeout
+        self._tls = tls
+        self._max_connections = max_connections
         self._running: _Running | None = None
 
     @property
     def port(self) -> int:
-        """The TCP port; 0 if the broker has not been started yet, or listens on a Unix socket."""
-        return 0 if self._unix_path is not None else self._port
+        """The TCP port of the first listener; 0 if the broker has not been started yet, or it is a Unix socket."""
+        return self._places[0].port
 
     @property
     def url(self) -> str:
-        """What clients connect to, for example ``mqtt://127.0.0.1:18830``."""
-        if self._unix_path is not None:
-            return f"mqtt+unix://{os.path.abspath(self._unix_path)}"
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)
-        return f"mqtt://[{host}]:{self._port}" if ":" in host else f"mqtt://{host}:{self._port}"
+        """What clients connect to, for example ``mqtt://127.0.0.1:18830``: the first listener."""
+        return self._places[0].url
+
+    @property
+    def urls(self) -> list[str]:
+        """The URLs of all listeners, in the order given."""
+        return [place.url for place in self._places]
 
     @property
     def dropped_messages(self) -> int:
@@ -91,29 +123,27 @@ class EmbeddedBroker:
         """Listen. Does nothing if it runs already.
 
         Raises:
-            OSError: the address cannot be listened on.
+            OSError: an address cannot be listened on.
+            InvalidValue: a certificate or key cannot be used.
         """
         if self._running is not None:
             return
-        running = _Running(self._limits, self._stall_timeout)
-        loop = asyncio.get_running_loop()
-        if self._unix_path is not None:
-            running.server = await loop.create_unix_server(running.accept, self._unix_path, backlog=_BACKLOG)
-        else:
-            running.server = await loop.create_server(running.accept, self._host, self._port, backlog=_BACKLOG)
-            self._port = running.server.sockets[0].getsockname()[1]
+        running = _Running(self._limits, self._stall_timeout, self._max_connections)
+        context = None if self._tls is None else self._tls.context()
+        try:
+            for index, place in enumerate(self._places):
+                self._places[index] = await running.listen(place, context, trusts_names=False)
+        except BaseException:
+            await running.stop()
+            raise
         self._running = running
-        logger.info("broker listens on %s", self.url)
+        logger.info("broker listens on %s", ", ".join(self.urls))
 
     async def stop(self) -> None:
         """Tell every client that the server shuts down (0x8B), and close. Takes a second at most."""
         running, self._running = self._running, None
-        if running is None:
-            return
-        await running.stop()
-        if self._unix_path is not None:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._unix_path)
+        if running is not None:
+            await running.stop()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -126,20 +156,65 @@ class EmbeddedBroker:
 class _Running:
     """A broker between its start and its stop."""
 
-    def __init__(self, limits: BrokerLimits, stall_timeout: float) -> None:
+    def __init__(self, limits: BrokerLimits, stall_timeout: float, max_connections: int) -> None:
         self.core = BrokerCore(limits, _make_client_id)
         self.limits = limits
         self.stall_timeout = stall_timeout
         self.loop = asyncio.get_running_loop()
-        self.server: asyncio.Server | None = None
-        self.connections: set[_Connection] = set()
+        self.connections: set[Connection] = set()
+        self.handshakes: set[asyncio.Task[None]] = set()
+        self._max_connections = max_connections
+        self._servers: list[asyncio.Server] = []
+        self._paths: list[tuple[str, int]] = []
         self._numbers = itertools.count(1)
         self._flush_due = False
+        self._full = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
 
-    def accept(self) -> asyncio.Protocol:
-        return _Connection(self, next(self._numbers))
+    async def listen(self, place: Place, context: ssl.SSLContext | None, *, trusts_names: bool) -> Place:
+        """Listen on *place*; the place as it has become, with its port."""
+
+        def connect() -> Connection:
+            number = next(self._numbers)
+            if not place.is_websocket:
+                return Connection(self, number)
+            from beskar_jobs.broker.websocket import WebSocketStream  # noqa: PLC0415  # a slow library for few
+
+            stream = WebSocketStream(place.path, MAX_CONNECT_SIZE, trusts_names=trusts_names)
+            return WebSocketConnection(self, number, stream)
+
+        def accept() -> asyncio.Protocol:
+            if not place.uses_tls:
+                return connect()
+            assert context is not None  # check_places() has seen to it
+            return TlsAcceptor(self, context, connect, self.handshakes)
+
+        if place.is_websocket:
+            _need_websockets(place)
+        if place.is_unix:
+            server = await self.loop.create_unix_server(accept, place.path, backlog=_BACKLOG)
+            self._servers.append(server)
+            self._paths.append((place.path, os.stat(place.path).st_ino))
+            return place
+        server = await self.loop.create_server(accept, place.host, place.port, backlog=_BACKLOG)
+        self._servers.append(server)
+        return attrs.evolve(place, port=server.sockets[0].getsockname()[1])
+
+    def has_room(self) -> bool:
+        if len(self.connections) + len(self.handshakes) < self._max_connections:
+            self._full = False
+            return True
+        if not self._full:
+            self._full = True
+            logger.warning("the broker has its %d connections; further ones are closed", self._max_connections)
+        return False
+
+    def came(self, connection: Connection) -> None:
+        self.connections.add(connection)
+
+    def went(self, connection: Connection) -> None:
+        self.connections.discard(connection)
 
     def changed(self) -> None:
         """The core may have output: flush in the next turn."""
@@ -150,7 +225,7 @@ class _Running:
     def _flush(self) -> None:
         self._flush_due = False
         for peer in self.core.take_ready():
-            cast(_Connection, peer.context).flush()
+            cast(Connection, peer.context).flush()
         at = self.core.next_deadline()
         if at is not None and (self._timer is None or at < self._timer_at):
             if self._timer is not None:
@@ -164,97 +239,24 @@ class _Running:
         self.changed()
 
     async def stop(self) -> None:
-        assert self.server is not None
-        self.server.close()
+        for server in self._servers:
+            server.close()
+        for task in list(self.handshakes):
+            task.cancel()
         self.core.shut_down()
         self._flush()
-        if self._timer is not None:
-            self._timer.cancel()
         ends = [connection.ended for connection in self.connections]
         if ends:
-            await asyncio.wait(ends, timeout=_LINGER)
+            await asyncio.wait(ends, timeout=LINGER)
         for connection in list(self.connections):
             connection.abort()
-        await self.server.wait_closed()
-
-
-class _Connection(asyncio.Protocol):
-    """One accepted connection: hands bytes to the core, and takes them from it."""
-
-    def __init__(self, running: _Running, number: int) -> None:
-        self._running = running
-        self._core = running.core
-        self._number = number
-        self._transport: asyncio.Transport
-        self._peer: Peer
-        self._stall: asyncio.TimerHandle | None = None
-        self._linger: asyncio.TimerHandle | None = None
-        self.ended: asyncio.Future[None] = running.loop.create_future()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=self._running.limits.high_water)
-        sock = transport.get_extra_info("socket")
-        if sock is not None and sock.family in {socket.AF_INET, socket.AF_INET6}:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        address = transport.get_extra_info("peername")
-        label = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else f"connection {self._number}"
-        self._peer = self._core.attach(label, self, time.monotonic())
-        self._running.connections.add(self)
-        self._running.changed()
-
-    def data_received(self, data: bytes) -> None:
-        self._core.receive(self._peer, data, time.monotonic())
-        self._running.changed()
-
-    def eof_received(self) -> bool:
-        self._lost()
-        self._transport.abort()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._lost()
-        for timer in (self._stall, self._linger):
-            if timer is not None:
-                timer.cancel()
-        self._running.connections.discard(self)
-        if not self.ended.done():
-            self.ended.set_result(None)
-
-    def pause_writing(self) -> None:
-        self._peer.paused = True
-        self._stall = self._running.loop.call_later(self._running.stall_timeout, self._cut_off)
-
-    def resume_writing(self) -> None:
-        if self._stall is not None:
-            self._stall.cancel()
-        self._core.drained(self._peer, time.monotonic())
-        self._running.changed()
-
-    def flush(self) -> None:
-        """Send what the core has for this peer."""
-        peer = self._peer
-        data = peer.take()
-        if data:
-            self._transport.write(data)
-        if peer.closing:
-            if self._linger is None:
-                self._transport.close()
-                self._linger = self._running.loop.call_later(_LINGER, self.abort)
-        elif not peer.paused and peer.session is not None and peer.session.queue:
-            self._core.drained(peer, time.monotonic())
-            self._running.changed()
-
-    def abort(self) -> None:
-        self._transport.abort()
-
-    def _lost(self) -> None:
-        self._core.lost(self._peer, time.monotonic())
-        self._running.changed()
-
-    def _cut_off(self) -> None:
-        logger.warning(
-            "connection of %s cut off: it took nothing for %g s", self._peer.label, self._running.stall_timeout
-        )
-        self._lost()
-        self._transport.abort()
+        if self.handshakes:
+            await asyncio.wait(list(self.handshakes), timeout=LINGER)
+        for server in self._servers:
+            await server.wait_closed()
+        if self._timer is not None:
+            self._timer.cancel()
+        for path, inode in self._paths:
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(path).st_ino == inode:  # not that of a broker which came in the meantime
+                    os.unlink(path)
