@@ -5,17 +5,18 @@ The same walk as the decorator's: from base to base along the first that is a ha
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Final
 
 import attrs
-import libcst as cst
 
 from beskar_codegen.model import NamedType, NoneType, TypeExpression, UnresolvedType
 from beskar_codegen.read.classes import open_parameters
 from beskar_codegen.read.modules import ClassSite
 from beskar_codegen.read.symbols import External, Missing, Resolver, ValueSymbol, known_home
-from beskar_codegen.read.types import TypeReader, code, filled
+from beskar_codegen.read.syntax import type_parameters
+from beskar_codegen.read.types import TypeReader, filled, subscripted
 
 _COUNTS: Final = {"JobHandler": 1, "JobHandlerWithResult": 2, "HandlerBase": 2}
 _HARMLESS: Final = {"typing", "abc", "builtins", "enum", "dataclasses", "collections.abc"}
@@ -49,33 +50,37 @@ class BaseReader:
         """What *site* says as a handler."""
         return self._bound(site, {}, ())
 
-    def _bound(self, site: ClassSite, known: dict[str, TypeExpression], open_: tuple[cst.ClassDef, ...]) -> BoundBase:
+    def _bound(self, site: ClassSite, known: dict[str, TypeExpression], open_: tuple[ast.ClassDef, ...]) -> BoundBase:
         unknown: UnresolvedType | None = None
-        for argument, symbol in zip(site.node.bases, self._resolver.bases(site), strict=True):
+        for base, symbol in zip(site.node.bases, self._resolver.bases(site), strict=True):
             if isinstance(symbol, External):
                 module, name = known_home(symbol)
                 if module == "beskar_jobs" and name in _COUNTS:
-                    return self._handler(name, self._arguments(site, argument.value, known))
+                    return self._handler(name, self._arguments(site, base, known))
                 if module not in _HARMLESS:
                     reason = f"comes from {module!r}, whose classes are not read"
-                    unknown = unknown or UnresolvedType(code(argument.value), reason, exists=True)
+                    unknown = unknown or UnresolvedType(site.module.positions.code(base), reason, exists=True)
             elif isinstance(symbol, ClassSite):
                 if symbol.node in (*open_, site.node):
                     continue
-                found = self._through(site, argument.value, symbol, known, (*open_, site.node))
+                found = self._through(site, base, symbol, known, (*open_, site.node))
                 if found.base is not None:
                     return found
                 unknown = unknown or found.open_base
             elif isinstance(symbol, Missing):
-                unknown = unknown or UnresolvedType(code(argument.value), symbol.reason, exists=symbol.exists)
+                unknown = unknown or UnresolvedType(
+                    site.module.positions.code(base), symbol.reason, exists=symbol.exists
+                )
             elif isinstance(symbol, ValueSymbol):
-                aliased = self._aliased(site, argument.value, known)
+                aliased = self._aliased(site, base, known)
                 if aliased is not None:
                     return aliased
-                unknown = unknown or UnresolvedType(code(argument.value), "is made by running code", exists=True)
+                unknown = unknown or UnresolvedType(
+                    site.module.positions.code(base), "is made by running code", exists=True
+                )
         return BoundBase(open_base=unknown)
 
-    def _aliased(self, site: ClassSite, node: cst.BaseExpression, known: dict[str, TypeExpression]) -> BoundBase | None:
+    def _aliased(self, site: ClassSite, node: ast.expr, known: dict[str, TypeExpression]) -> BoundBase | None:
         """A base behind an alias with brackets: ``Base = JobHandler[Args]``."""
         expression = filled(self._types.read(site.base_scope, node), known)
         if isinstance(expression, NamedType) and expression.module == "beskar_jobs" and expression.name in _COUNTS:
@@ -85,10 +90,10 @@ class BaseReader:
     def _through(
         self,
         site: ClassSite,
-        node: cst.BaseExpression,
+        node: ast.expr,
         base: ClassSite,
         known: dict[str, TypeExpression],
-        open_: tuple[cst.ClassDef, ...],
+        open_: tuple[ast.ClassDef, ...],
     ) -> BoundBase:
         arguments = self._arguments(site, node, known)
         parameters = self.parameters(base)
@@ -100,17 +105,17 @@ class BaseReader:
 
     def parameters(self, site: ClassSite) -> tuple[str, ...]:
         """The type parameters of *site*."""
-        if site.node.type_parameters is not None:
-            return tuple(each.param.name.value for each in site.node.type_parameters.params)
-        return open_parameters(tuple(self._types.read(site.base_scope, each.value) for each in site.node.bases))
+        own = type_parameters(site.node)
+        if own:
+            return tuple(each.name for each in own)
+        return open_parameters(tuple(self._types.read(site.base_scope, each) for each in site.node.bases))
 
     def _arguments(
-        self, site: ClassSite, node: cst.BaseExpression, known: dict[str, TypeExpression]
+        self, site: ClassSite, node: ast.expr, known: dict[str, TypeExpression]
     ) -> tuple[TypeExpression, ...]:
-        if not isinstance(node, cst.Subscript):
+        if not isinstance(node, ast.Subscript):
             return ()
-        items = [each.slice.value for each in node.slice if isinstance(each.slice, cst.Index)]
-        return tuple(filled(self._types.read(site.base_scope, item), known) for item in items)
+        return tuple(filled(self._types.read(site.base_scope, item), known) for item in subscripted(node))
 
     def _handler(self, name: str, arguments: tuple[TypeExpression, ...]) -> BoundBase:
         count = _COUNTS[name]
@@ -124,7 +129,7 @@ class BaseReader:
 
     def lineage(self, site: ClassSite) -> Iterator[ClassSite]:
         """*site* and the project's classes among its bases, nearest first."""
-        seen: list[cst.ClassDef] = []
+        seen: list[ast.ClassDef] = []
         pending = [site]
         while pending:
             each = pending.pop(0)

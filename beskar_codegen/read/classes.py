@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from typing import Final
 
 import attrs
-import libcst as cst
 
 from beskar_codegen.model import DeclaredType, Field, NamedType, Place, TypeExpression, TypeKind, UnresolvedType
 from beskar_codegen.read.defaults import Default, FieldCall, default_of
 from beskar_codegen.read.docs import docstring, field_docs
-from beskar_codegen.read.modules import ClassSite, type_parameters
+from beskar_codegen.read.modules import ClassSite, bindings_of
 from beskar_codegen.read.scopes import Scope
 from beskar_codegen.read.symbols import AliasSymbol, External, ValueSymbol, known_home
-from beskar_codegen.read.trees import dotted_name
-from beskar_codegen.read.types import TypeReader, Used, code, filled, variables
+from beskar_codegen.read.syntax import FUNCTIONS, dotted_name, type_parameters
+from beskar_codegen.read.types import TypeReader, Used, filled, variables
 
 _ENUMS: Final = {"Enum", "StrEnum", "IntEnum", "Flag", "IntFlag", "ReprEnum"}
 _FIELD_KINDS: Final = (TypeKind.ATTRS, TypeKind.DATACLASS)
@@ -33,7 +32,7 @@ class DeclarationReader:
         self._types = types
         self._resolver = types.resolver
         self._kinds: dict[int, TypeKind] = {}
-        self._open: list[cst.ClassDef] = []
+        self._open: list[ast.ClassDef] = []
 
     def read(self, used: Used) -> DeclaredType:
         """The declaration of what *used* is."""
@@ -44,24 +43,27 @@ class DeclarationReader:
         return self._new_type(used)
 
     def _alias(self, used: AliasSymbol) -> DeclaredType:
-        node = used.binding.node
-        scope = Scope(used.scope.module, used.scope.block, used.scope.functions, type_parameters(node))
+        statement = used.binding.statement
+        parameters = bindings_of(statement.parameters)
+        scope = Scope(used.scope.module, used.scope.block, used.scope.functions, parameters)
         return DeclaredType(
             used.scope.module.name,
             used.name,
             TypeKind.ALIAS,
-            used.binding.tree.place(node.name),
-            target=self._types.read(scope, node.value),
-            type_parameters=tuple(name for name, _ in type_parameters(node)),
+            used.scope.module.positions.place(statement.name),
+            target=self._types.read(scope, statement.value),
+            type_parameters=tuple(name for name, _ in parameters),
         )
 
     def _new_type(self, used: ValueSymbol) -> DeclaredType:
         call = used.binding.value
-        assert isinstance(call, cst.Call)
-        target: TypeExpression = UnresolvedType(code(call)[:80], "does not say of which type it is")
-        if len(call.args) == 2:
-            target = self._types.read(used.scope, call.args[1].value)
-        place = used.binding.tree.place(call)
+        assert isinstance(call, ast.Call)
+        positions = used.scope.module.positions
+        target: TypeExpression = UnresolvedType(positions.code(call)[:80], "does not say of which type it is")
+        given = [*call.args, *(each.value for each in call.keywords)]
+        if len(given) == 2:
+            target = self._types.read(used.scope, given[1])
+        place = positions.place(call)
         return DeclaredType(used.scope.module.name, used.name, TypeKind.NEW_TYPE, place, target=target)
 
     def _class(self, site: ClassSite) -> DeclaredType:
@@ -69,18 +71,18 @@ class DeclarationReader:
         fields: tuple[Field, ...] = ()
         if kind in (*_FIELD_KINDS, TypeKind.TYPED_DICT, TypeKind.NAMED_TUPLE):
             fields = tuple(self._fields(site, kind).values())
-        decorator = next((each for each in site.node.decorators if self._decorator_kind(site, each)), None)
+        decorator = next((each for each in site.node.decorator_list if self._decorator_kind(site, each)), None)
         bases = tuple(self._base_types(site))
         return DeclaredType(
             site.module.name,
             site.name,
             kind,
-            site.tree.place(site.node.name),
+            site.place,
             fields=_in_order(fields),
             members=tuple(self._members(site)) if kind is TypeKind.ENUM else (),
             bases=bases,
             type_parameters=self._parameters(site),
-            decorator=code(decorator.decorator) if decorator is not None else "",
+            decorator=site.module.positions.code(decorator) if decorator is not None else "",
             total=self._total(site),
             doc=docstring(site.node),
             misfits=self._misfits(site, kind, fields),
@@ -98,7 +100,7 @@ class DeclarationReader:
         return self._kinds[key]
 
     def _kind(self, site: ClassSite) -> TypeKind:
-        for decorator in site.node.decorators:
+        for decorator in site.node.decorator_list:
             kind = self._decorator_kind(site, decorator)
             if kind is not None:
                 return kind
@@ -117,9 +119,8 @@ class DeclarationReader:
                     return kind
         return TypeKind.PLAIN
 
-    def _decorator_kind(self, site: ClassSite, decorator: cst.Decorator) -> TypeKind | None:
-        node = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
-        dotted = dotted_name(node)
+    def _decorator_kind(self, site: ClassSite, decorator: ast.expr) -> TypeKind | None:
+        dotted = dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
         symbol = self._resolver.resolve(site.scope, dotted) if dotted is not None else None
         if not isinstance(symbol, External):
             return None
@@ -130,31 +131,29 @@ class DeclarationReader:
 
     def _keyword(self, site: ClassSite, name: str) -> bool:
         """Whether the class's own decorator says ``name=True``."""
-        for decorator in site.node.decorators:
-            if isinstance(decorator.decorator, cst.Call) and self._decorator_kind(site, decorator):
-                for argument in decorator.decorator.args:
-                    if argument.keyword is not None and argument.keyword.value == name:
-                        return code(argument.value) == "True"
+        for decorator in site.node.decorator_list:
+            if isinstance(decorator, ast.Call) and self._decorator_kind(site, decorator):
+                for keyword in decorator.keywords:
+                    if keyword.arg == name:
+                        return _is_constant(keyword.value, True)
         return False
 
     # -- bases and parameters ----------------------------------------------------------------------------------------
 
     def _base_types(self, site: ClassSite) -> Iterator[TypeExpression]:
-        for argument in site.node.bases:
-            base = self._types.read(site.base_scope, argument.value)
+        for each in site.node.bases:
+            base = self._types.read(site.base_scope, each)
             if base != NamedType("builtins", "object"):
                 yield base
 
     def _parameters(self, site: ClassSite) -> tuple[str, ...]:
-        if site.node.type_parameters is not None:
-            return tuple(name for name, _ in type_parameters(site.node))
+        own = type_parameters(site.node)
+        if own:
+            return tuple(each.name for each in own)
         return open_parameters(tuple(self._base_types(site)))
 
     def _total(self, site: ClassSite) -> bool:
-        for argument in site.node.keywords:
-            if argument.keyword is not None and argument.keyword.value == "total":
-                return code(argument.value) != "False"
-        return True
+        return not any(each.arg == "total" and _is_constant(each.value, False) for each in site.node.keywords)
 
     # -- fields ------------------------------------------------------------------------------------------------------
 
@@ -164,7 +163,7 @@ class DeclarationReader:
         self._open.append(site.node)
         try:
             fields = self._inherited(site, kind)
-            decorated = any(self._decorator_kind(site, each) for each in site.node.decorators)
+            decorated = any(self._decorator_kind(site, each) for each in site.node.decorator_list)
             if decorated or kind in (TypeKind.TYPED_DICT, TypeKind.NAMED_TUPLE):
                 for field in self._own(site, kind):
                     if kind is TypeKind.ATTRS:
@@ -179,7 +178,7 @@ class DeclarationReader:
         for argument, base in reversed(list(zip(site.node.bases, self._resolver.bases(site), strict=True))):
             if not isinstance(base, ClassSite) or self.kind(base) is not kind:
                 continue
-            expression = self._types.read(site.base_scope, argument.value)
+            expression = self._types.read(site.base_scope, argument)
             arguments = expression.arguments if isinstance(expression, NamedType) else ()
             known = dict(zip(self._parameters(base), arguments, strict=False))
             for name, field in self._fields(base, kind).items():
@@ -190,12 +189,12 @@ class DeclarationReader:
 
     def _own(self, site: ClassSite, kind: TypeKind) -> Iterator[Field]:
         keyword_only = self._keyword(site, "kw_only")
-        docs = field_docs(site.node)
+        docs = field_docs(site.node, site.module.positions.lines)
         factories = set(_default_methods(site.node))
         for node in _annotated(site.node):
-            assert isinstance(node.target, cst.Name)
-            name = node.target.value
-            annotation = node.annotation.annotation
+            assert isinstance(node.target, ast.Name)
+            name = node.target.id
+            annotation = node.annotation
             if kind is TypeKind.DATACLASS and _ends_with(annotation, "KW_ONLY"):
                 keyword_only = True
                 continue
@@ -206,7 +205,7 @@ class DeclarationReader:
                 call = default_of(self._resolver, site.body_scope, node.value)
             else:
                 call = FieldCall(default_of(self._resolver, site.body_scope, node.value).default)
-            field = self._field(site.tree.place(node.target), name, declared, call=call, kind=kind)
+            field = self._field(site.module.positions.place(node.target), name, declared, call=call, kind=kind)
             yield attrs.evolve(
                 field,
                 has_factory=field.has_factory or name in factories,
@@ -245,49 +244,26 @@ class DeclarationReader:
             and (field.type.module, field.type.name) == ("dataclasses", "InitVar")
             and field.is_required
         )
-        own = next(
-            (
-                each
-                for each in site.node.body.body
-                if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"
-            ),
-            None,
-        )
-        if own is None or own.params.star_kwarg is not None:
+        own = next((each for each in site.node.body if isinstance(each, FUNCTIONS) and each.name == "__init__"), None)
+        if own is None or own.args.kwarg is not None:
             return variables_
-        taken = [*own.params.posonly_params, *own.params.params, *own.params.kwonly_params]
-        if own.params.posonly_params or own.params.params:
-            taken = taken[1:]  # self
-        names = {each.name.value for each in taken}
+        positional = [*own.args.posonlyargs, *own.args.args]
+        required = [each.arg for each in positional[1 : len(positional) - len(own.args.defaults)]]  # without self
+        pairs = zip(own.args.kwonlyargs, own.args.kw_defaults, strict=True)
+        required += [each.arg for each, default in pairs if default is None]
+        names = {each.arg for each in (*positional[1:], *own.args.kwonlyargs)}
         wanted = [field.alias or field.name for field in fields if field.in_init]
         lacking = [name for name in wanted if name not in names]
-        return (
-            *lacking,
-            *(each.name.value for each in taken if each.default is None and each.name.value not in wanted),
-        )
+        return (*lacking, *(name for name in required if name not in wanted))
 
     # -- enums -------------------------------------------------------------------------------------------------------
 
     def _members(self, site: ClassSite) -> Iterator[tuple[str, str]]:
-        for statement in site.node.body.body:
-            if not isinstance(statement, cst.SimpleStatementLine):
-                continue
-            for small in statement.body:
-                if isinstance(small, cst.Assign):
-                    for target in small.targets:
-                        if isinstance(target.target, cst.Name) and not target.target.value.startswith("_"):
-                            yield target.target.value, one_line(small.value)
-
-
-def one_line(node: cst.CSTNode) -> str:
-    """*node* as written, in one line."""
-    text = code(node)
-    if "\n" not in text:
-        return text
-    try:
-        return ast.unparse(ast.parse(text.strip(), mode="eval"))
-    except (SyntaxError, ValueError):
-        return text
+        for statement in site.node.body:
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name) and not target.id.startswith("_"):
+                        yield target.id, site.module.positions.one_line(statement.value)
 
 
 def open_parameters(bases: tuple[TypeExpression, ...]) -> tuple[str, ...]:
@@ -304,23 +280,25 @@ def _in_order(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     return tuple(sorted(fields, key=lambda field: field.keyword_only))
 
 
-def _annotated(node: cst.ClassDef) -> Iterator[cst.AnnAssign]:
-    for statement in node.body.body:
-        small_statements = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        for small in small_statements:
-            if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
-                yield small
+def _annotated(node: ast.ClassDef) -> Iterator[ast.AnnAssign]:
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield statement
 
 
-def _default_methods(node: cst.ClassDef) -> Iterator[str]:
+def _default_methods(node: ast.ClassDef) -> Iterator[str]:
     """Fields whose default a method makes: ``@field.default``."""
-    for statement in node.body.body:
-        if isinstance(statement, cst.FunctionDef):
-            for decorator in statement.decorators:
-                dotted = dotted_name(decorator.decorator) or ""
+    for statement in node.body:
+        if isinstance(statement, FUNCTIONS):
+            for decorator in statement.decorator_list:
+                dotted = dotted_name(decorator) or ""
                 if dotted.endswith(".default"):
                     yield dotted.partition(".")[0]
 
 
-def _ends_with(annotation: cst.BaseExpression, name: str) -> bool:
+def _ends_with(annotation: ast.expr, name: str) -> bool:
     return (dotted_name(annotation) or "").rpartition(".")[2] == name
+
+
+def _is_constant(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value

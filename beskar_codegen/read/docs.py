@@ -6,55 +6,58 @@ docstring, in the sections that Google and NumPy style have for it, or as ``:par
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
-
-import libcst as cst
 
 _SECTION: Final = re.compile(r"(?:Attributes|Args|Arguments|Parameters|Fields):?\s*")
 _GOOGLE: Final = re.compile(r"(\w+(?:\s*,\s*\w+)*)\s*(?:\([^)]*\))?\s*:\s+(.*)")
 _PARAM: Final = re.compile(r":(?:param|ivar|attr)(?:\s+[^:]*)?\s+(\w+):\s*(.*)")
 
 
-def docstring(node: cst.ClassDef) -> str:
+def docstring(node: ast.ClassDef) -> str:
     """The docstring of *node*, without its indentation; empty if there is none."""
-    text = node.get_docstring(clean=False)
-    return inspect.cleandoc(text) if isinstance(text, str) else ""
+    return ast.get_docstring(node) or ""
 
 
-def field_docs(node: cst.ClassDef) -> dict[str, str]:
-    """What is said about each field."""
+def field_docs(node: ast.ClassDef, lines: Sequence[str]) -> dict[str, str]:
+    """What is said about each field; *lines* are those of the module."""
     found = dict(_from_docstring(docstring(node)))
-    found.update(_beside(node))
+    found.update(_beside(node, lines))
     return found
 
 
-def _beside(node: cst.ClassDef) -> Mapping[str, str]:
+def _beside(node: ast.ClassDef, lines: Sequence[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     last: str | None = None
-    for statement in node.body.body:
-        if not isinstance(statement, cst.SimpleStatementLine) or not statement.body:
-            last = None
-            continue
-        small = statement.body[0]
-        if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
-            last = small.target.value
-            comments = [line.comment.value for line in statement.leading_lines if line.comment is not None]
-            if statement.trailing_whitespace.comment is not None:
-                comments.append(statement.trailing_whitespace.comment.value)
-            text = " ".join(each[2:].strip() for each in comments if each.startswith("#:"))
-            if text:
-                found[last] = text
-        elif isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString) and last is not None:
-            value = small.value.evaluated_value
-            if isinstance(value, str):
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                last = name
+                text = " ".join(each[2:].strip() for each in _comments(statement, lines) if each.startswith("#:"))
+                if text:
+                    found[last] = text
+            case ast.Expr(value=ast.Constant(value=str(value))) if last is not None:
                 found[last] = inspect.cleandoc(value)
-            last = None
-        else:
-            last = None
+                last = None
+            case _:
+                last = None
     return found
+
+
+def _comments(statement: ast.stmt, lines: Sequence[str]) -> list[str]:
+    """The comments in the lines above *statement*, and the one behind it."""
+    above: list[str] = []
+    for line in reversed(lines[: statement.lineno - 1]):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            break
+        above.append(text)
+    last = lines[(statement.end_lineno or statement.lineno) - 1].encode()
+    behind = last[statement.end_col_offset :].decode("utf-8", "replace").strip()
+    return [*reversed(above), behind]
 
 
 def _from_docstring(doc: str) -> Mapping[str, str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import libcst as cst
+import ast
+from collections.abc import Iterator
 
 from beskar_codegen.model import ExecuteModel, TypeExpression
 from beskar_codegen.read.bases import BaseReader
 from beskar_codegen.read.modules import ClassSite
-from beskar_codegen.read.trees import dotted_name
-from beskar_codegen.read.types import TypeReader, code
+from beskar_codegen.read.syntax import FUNCTIONS, Function, dotted_name
+from beskar_codegen.read.types import TypeReader
 
 _NO_METHODS = {"staticmethod", "classmethod", "property", "cached_property"}
 _HARMLESS = {"override", "final", "no_type_check"}
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)
 
 
 class ExecuteReader:
@@ -33,84 +33,88 @@ class ExecuteReader:
 
     def _own(self, site: ClassSite) -> ExecuteModel | None:
         found: ExecuteModel | None = None
-        for statement in site.node.body.body:
-            if isinstance(statement, cst.FunctionDef) and statement.name.value == "execute":
-                found = self._function(site, statement)
-            elif isinstance(statement, cst.SimpleStatementLine):
-                for small in statement.body:
-                    value = _assigned(small)
-                    if value is not None:
-                        is_constant = isinstance(value, cst.BaseNumber | cst.BaseString | cst.List | cst.Dict)
-                        is_constant = is_constant or code(value) in ("None", "True", "False")
-                        place = site.tree.place(small)
-                        found = ExecuteModel(place, False, is_method=not is_constant, is_known=is_constant)
+        for statement in site.node.body:
+            if isinstance(statement, FUNCTIONS):
+                if statement.name == "execute":
+                    found = self._function(site, statement)
+                continue
+            value = _assigned(statement)
+            if value is not None:
+                is_constant = isinstance(value, ast.JoinedStr | ast.List | ast.Dict) or (
+                    isinstance(value, ast.Constant) and value.value is not Ellipsis
+                )
+                place = site.module.positions.place(statement)
+                found = ExecuteModel(place, False, is_method=not is_constant, is_known=is_constant)
         if found is None and "execute" in site.names.bound:  # in a branch
-            return ExecuteModel(site.tree.place(site.node.name), False, is_known=False)
+            return ExecuteModel(site.place, False, is_known=False)
         return found
 
-    def _function(self, site: ClassSite, node: cst.FunctionDef) -> ExecuteModel:
-        decorators = [(dotted_name(each.decorator) or "?").rpartition(".")[2] for each in node.decorators]
-        params = node.params
-        positional = [*params.posonly_params, *params.params]
+    def _function(self, site: ClassSite, node: Function) -> ExecuteModel:
+        decorators = [(dotted_name(each) or "?").rpartition(".")[2] for each in node.decorator_list]
+        params = node.args
+        positional = [*params.posonlyargs, *params.args]
         return ExecuteModel(
-            site.tree.place(node.name),
-            node.asynchronous is not None,
-            parameters=tuple((each.name.value, self._annotation(site, each.annotation)) for each in positional[1:]),
+            site.module.positions.name_place(node),
+            isinstance(node, ast.AsyncFunctionDef),
+            parameters=tuple((each.arg, self._annotation(site, each.annotation)) for each in positional[1:]),
             returns=self._annotation(site, node.returns),
-            is_plain=len(positional) == 2 and not params.kwonly_params and not isinstance(params.star_arg, cst.Param),
+            is_plain=len(positional) == 2 and not params.kwonlyargs and params.vararg is None,
             is_method=not _NO_METHODS.intersection(decorators),
             is_known=all(each in _NO_METHODS | _HARMLESS | {"abstractmethod"} for each in decorators),
             is_abstract="abstractmethod" in decorators,
-            is_generator=_is_generator(node),
-            takes_context=_takes_context(params, positional),
-            text=", ".join(" ".join(code(each).rstrip(", ").split()) for each in _parameters(params)),
+            is_generator=is_generator(node),
+            takes_context=_takes_context(params),
+            text=", ".join(_parameters(site, params)),
         )
 
-    def _annotation(self, site: ClassSite, annotation: cst.Annotation | None) -> TypeExpression | None:
-        return None if annotation is None else self._types.read(site.body_scope, annotation.annotation)
+    def _annotation(self, site: ClassSite, annotation: ast.expr | None) -> TypeExpression | None:
+        return None if annotation is None else self._types.read(site.body_scope, annotation)
 
 
-def _assigned(small: cst.CSTNode) -> cst.BaseExpression | None:
-    if isinstance(small, cst.Assign) and any(dotted_name(each.target) == "execute" for each in small.targets):
-        return small.value
-    if isinstance(small, cst.AnnAssign) and dotted_name(small.target) == "execute":
-        return small.value
+def _assigned(statement: ast.stmt) -> ast.expr | None:
+    if isinstance(statement, ast.Assign) and any(dotted_name(each) == "execute" for each in statement.targets):
+        return statement.value
+    if isinstance(statement, ast.AnnAssign) and dotted_name(statement.target) == "execute":
+        return statement.value
     return None
 
 
-def _parameters(params: cst.Parameters) -> list[cst.Param]:
-    star = [params.star_arg] if isinstance(params.star_arg, cst.Param) else []
-    kwargs = [params.star_kwarg] if params.star_kwarg is not None else []
-    return [*params.posonly_params, *params.params, *star, *params.kwonly_params, *kwargs]
+def _parameters(site: ClassSite, params: ast.arguments) -> Iterator[str]:
+    """Each parameter as written, in one line."""
+    code = site.module.positions.code
+
+    def written(parameter: ast.arg, default: ast.expr | None = None, stars: str = "") -> str:
+        text = stars + " ".join(code(parameter).split())
+        if default is None:
+            return text
+        return f"{text}{' = ' if parameter.annotation is not None else '='}{' '.join(code(default).split())}"
+
+    positional = [*params.posonlyargs, *params.args]
+    missing: list[ast.expr | None] = [None] * (len(positional) - len(params.defaults))
+    yield from map(written, positional, [*missing, *params.defaults])
+    if params.vararg is not None:
+        yield written(params.vararg, stars="*")
+    yield from map(written, params.kwonlyargs, params.kw_defaults)
+    if params.kwarg is not None:
+        yield written(params.kwarg, stars="**")
 
 
-def _takes_context(params: cst.Parameters, positional: Sequence[cst.Param]) -> bool:
+def _takes_context(params: ast.arguments) -> bool:
     """Whether a call with self and one more positional argument goes through."""
-    if any(each.default is None for each in params.kwonly_params):
+    if any(default is None for default in params.kw_defaults):
         return False
-    if isinstance(params.star_arg, cst.Param):
-        return len([each for each in positional if each.default is None]) <= 2
-    return len(positional) >= 2 and all(each.default is not None for each in positional[2:])
+    positional = len(params.posonlyargs) + len(params.args)
+    required = positional - len(params.defaults)
+    return required <= 2 and (params.vararg is not None or positional >= 2)
 
 
-class _YieldFinder(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found = False
-
-    def visit_Yield(self, node: cst.Yield) -> None:  # noqa: N802  # libcst's name for it
-        self.found = True
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: N802
-        return False
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:  # noqa: N802
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: N802
-        return False
-
-
-def _is_generator(node: cst.FunctionDef) -> bool:
-    finder = _YieldFinder()
-    node.body.visit(finder)
-    return finder.found
+def is_generator(node: Function) -> bool:
+    """Whether it yields; what yields in a function within does not count."""
+    pending: list[ast.AST] = [*node.body]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(each, _SCOPES):
+            pending.extend(ast.iter_child_nodes(each))
+    return False

@@ -6,26 +6,25 @@ no decorator (``wrap = partial(job_handler, queue="mail")``, ``job_handler("x")(
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import libcst as cst
-
 from beskar_codegen.breaches import breach
-from beskar_codegen.model import Argument, Diagnostic, HandlerDeclaration, Place
+from beskar_codegen.model import Argument, Diagnostic, HandlerDeclaration
 from beskar_codegen.read.bases import BaseReader
 from beskar_codegen.read.docs import docstring
 from beskar_codegen.read.executes import ExecuteReader
-from beskar_codegen.read.modules import ClassSite, ModuleScope, type_parameters
-from beskar_codegen.read.positions import blocks
+from beskar_codegen.read.modules import ClassSite, ModuleScope, bindings_of
 from beskar_codegen.read.scopes import Binding, ClassBinding, Collector, ImportBinding, Scope, ValueBinding
 from beskar_codegen.read.symbols import External, Resolver, known_home
-from beskar_codegen.read.trees import Tree, dotted_name
-from beskar_codegen.read.types import TypeReader, code
+from beskar_codegen.read.syntax import FUNCTIONS, Function, dotted_name, type_parameters
+from beskar_codegen.read.types import TypeReader
 from beskar_codegen.read.values import static_value
 from beskar_jobs.handlers import rules
 
+_SIMPLE: Final = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Pass, ast.Delete)
 DECORATOR: Final = ("beskar_jobs", "job_handler")
 _DECORATOR_LINES: Final = re.compile(r"^[ \t]*(?:@|from [\w.]+ import [^(\n]*$).*", re.MULTILINE)
 
@@ -76,15 +75,12 @@ class HandlerReader:
         self._found, self._problems = [], []
         scope = Scope(module)
         mentioned = _mentions(self._names | spellings(self._resolver, module, self._names))
-        pieces = [(module.outline.skeleton.text, module.skeleton)]
-        for chunk in module.outline.chunks:
-            tree = module.tree_of(chunk) if mentioned.search(chunk.text) else None
-            if tree is not None:
-                pieces.append((chunk.text, tree))
-        for text, tree in pieces:
-            self._walk(tree, tree.module.body, scope, (), None)
-            if mentioned.search(_DECORATOR_LINES.sub("", text)):
-                self._loose_uses(tree, scope)
+        for statement in module.body:
+            text = _whole_lines(module, statement)
+            if mentioned.search(text):
+                self._walk([statement], scope, (), None)
+                if mentioned.search(_DECORATOR_LINES.sub("", text)):
+                    self._loose_uses(statement, scope)
         handlers = tuple(sorted(self._found, key=lambda each: each.place))
         return handlers, tuple(sorted(set(self._problems)))
 
@@ -94,75 +90,68 @@ class HandlerReader:
         return is_decorator(self._resolver, scope, dotted)
 
     def _walk(
-        self,
-        tree: Tree,
-        body: Iterable[cst.CSTNode],
-        scope: Scope,
-        enclosing: tuple[str, ...],
-        outer: ClassSite | None,
+        self, body: Iterable[ast.stmt], scope: Scope, enclosing: tuple[str, ...], outer: ClassSite | None
     ) -> None:
         for node in body:
-            if isinstance(node, cst.ClassDef):
-                self._class(tree, node, scope, enclosing, outer)
-            elif isinstance(node, cst.FunctionDef):
-                self._function(tree, node, scope, enclosing)
-            elif isinstance(node, cst.BaseCompoundStatement):
-                for block in blocks(node):
-                    self._walk(tree, block, scope, enclosing, outer)
+            if isinstance(node, ast.ClassDef):
+                self._class(node, scope, enclosing, outer)
+            elif isinstance(node, FUNCTIONS):
+                self._function(node, scope, enclosing)
+            else:
+                for block in _blocks(node):
+                    self._walk(block, scope, enclosing, outer)
 
-    def _class(
-        self, tree: Tree, node: cst.ClassDef, scope: Scope, enclosing: tuple[str, ...], outer: ClassSite | None
-    ) -> None:
-        name = ".".join([*enclosing, node.name.value])
+    def _class(self, node: ast.ClassDef, scope: Scope, enclosing: tuple[str, ...], outer: ClassSite | None) -> None:
+        name = ".".join([*enclosing, node.name])
         if outer is None and not enclosing:
-            site = scope.module.site(name, ClassBinding(node, tree))
+            site = scope.module.site(name, ClassBinding(node))
         else:
-            site = ClassSite(scope, name, node, tree)
-        decorators = [each for each in node.decorators if self._decorates(scope, each)]
+            site = ClassSite(scope, name, node)
+        decorators = [each for each in node.decorator_list if self._decorates(scope, each)]
         if decorators:
             self._found.append(self._declaration(site, enclosing, decorators))
-        if any(isinstance(each, cst.BaseCompoundStatement) for each in node.body.body):
-            self._walk(tree, node.body.body, site.body_scope, (*enclosing, node.name.value), site)
+        self._walk(node.body, site.body_scope, (*enclosing, node.name), site)
 
-    def _function(self, tree: Tree, node: cst.FunctionDef, scope: Scope, enclosing: tuple[str, ...]) -> None:
-        for decorator in node.decorators:
+    def _function(self, node: Function, scope: Scope, enclosing: tuple[str, ...]) -> None:
+        for decorator in node.decorator_list:
             if self._decorates(scope, decorator):
-                self._found.append(self._on_function(tree, scope.module.name, enclosing, node, decorator))
-        compound = [each for each in node.body.body if isinstance(each, cst.BaseCompoundStatement)]
+                self._found.append(self._on_function(scope.module, enclosing, node, decorator))
+        compound = [each for each in node.body if not isinstance(each, _SIMPLE)]
         if compound:
-            names = Collector(tree, scope.module.package).collect(node.body.body)
-            inner = Scope(scope.module, None, (*scope.functions, names), type_parameters(node))
-            self._walk(tree, compound, inner, (*enclosing, node.name.value, "<locals>"), None)
+            names = Collector(scope.module.package).collect(node.body)
+            parameters = bindings_of(type_parameters(node))
+            inner = Scope(scope.module, None, (*scope.functions, names), parameters)
+            self._walk(compound, inner, (*enclosing, node.name, "<locals>"), None)
 
-    def _decorates(self, scope: Scope, decorator: cst.Decorator) -> bool:
-        node = decorator.decorator
-        dotted = dotted_name(node.func if isinstance(node, cst.Call) else node)
+    def _decorates(self, scope: Scope, decorator: ast.expr) -> bool:
+        dotted = dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
         return dotted is not None and self._is_decorator(scope, dotted)
 
-    def _loose_uses(self, tree: Tree, scope: Scope) -> None:
+    def _loose_uses(self, statement: ast.stmt, scope: Scope) -> None:
         """Calls of the decorator that are no decorators: nobody can say which class they are for."""
         finder = _LooseUseFinder()
-        tree.module.visit(finder)
+        finder.visit(statement)
         for node in finder.found:
             dotted = dotted_name(node)
             if dotted is not None and self._is_decorator(scope, dotted):
-                self._problems.append(breach(rules.JOBGEN021, tree.place(node), text=dotted))
+                place = scope.module.positions.place(node)
+                self._problems.append(breach(rules.JOBGEN021, place, text=dotted))
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _declaration(
-        self, site: ClassSite, enclosing: tuple[str, ...], decorators: Sequence[cst.Decorator]
+        self, site: ClassSite, enclosing: tuple[str, ...], decorators: Sequence[ast.expr]
     ) -> HandlerDeclaration:
         decorator = decorators[-1]  # the one that is applied first
-        call = decorator.decorator if isinstance(decorator.decorator, cst.Call) else None
-        arguments = self._arguments(site.tree, site.scope, call)
+        call = decorator if isinstance(decorator, ast.Call) else None
+        arguments = self._arguments(site.scope, call)
         bound = self._bases.bound(site)
         args_type, result_type = bound.arguments if bound.arguments is not None else (None, None)
         return HandlerDeclaration(
             site.module.name,
             site.name,
-            site.tree.place(site.node.name),
-            site.tree.place(decorator.decorator),
+            site.place,
+            site.module.positions.place(decorator),
             job_type=arguments.pop("job_type", None),
             queue=arguments.pop("queue", None),
             version=arguments.pop("version", None),
@@ -180,73 +169,106 @@ class HandlerReader:
         )
 
     def _on_function(
-        self, tree: Tree, module: str, enclosing: tuple[str, ...], node: cst.FunctionDef, decorator: cst.Decorator
+        self, module: ModuleScope, enclosing: tuple[str, ...], node: Function, decorator: ast.expr
     ) -> HandlerDeclaration:
         return HandlerDeclaration(
-            module,
-            ".".join([*enclosing, node.name.value]),
-            tree.place(node.name),
-            tree.place(decorator.decorator),
+            module.name,
+            ".".join([*enclosing, node.name]),
+            module.positions.name_place(node),
+            module.positions.place(decorator),
             is_class=False,
-            is_called=isinstance(decorator.decorator, cst.Call),
+            is_called=isinstance(decorator, ast.Call),
             enclosing=enclosing,
         )
 
-    def _arguments(self, tree: Tree, scope: Scope, call: cst.Call | None) -> dict[str, Argument]:
-        found: dict[str, Argument] = {}
-        for index, argument in enumerate(call.args if call is not None else ()):
-            if argument.star:
-                name = f"{argument.star}{code(argument.value)}"
-            elif argument.keyword is not None:
-                name = argument.keyword.value
+    def _arguments(self, scope: Scope, call: ast.Call | None) -> dict[str, Argument]:
+        """By name, in the order of the source; positional ones behind the first as ``#2``, spread ones as written."""
+        if call is None:
+            return {}
+        given: list[tuple[str, ast.expr]] = []
+        for index, argument in enumerate(call.args):
+            name = "job_type" if index == 0 else f"#{index + 1}"
+            if isinstance(argument, ast.Starred):
+                given.append(("*", argument.value))
             else:
-                name = "job_type" if index == 0 else f"#{index + 1}"
-            found[name] = self._argument(tree, scope, name, argument)
-        return found
+                given.append((name, argument))
+        given += [(keyword.arg or "**", keyword.value) for keyword in call.keywords]
+        given.sort(key=lambda each: (each[1].lineno, each[1].col_offset))
+        return {each.name: each for each in (self._argument(scope, name, value) for name, value in given)}
 
-    def _argument(self, tree: Tree, scope: Scope, name: str, argument: cst.Arg) -> Argument:
-        place: Place = tree.place(argument.value)
-        text = " ".join(code(argument.value).split())
-        static = static_value(self._resolver, scope, argument.value)
-        if argument.star or static is None or isinstance(static.value, bytes):
+    def _argument(self, scope: Scope, name: str, value: ast.expr) -> Argument:
+        positions = scope.module.positions
+        place = positions.place(value)
+        text = " ".join(positions.code(value).split())
+        if name in ("*", "**"):
+            return Argument(f"{name}{text}", place, None, is_static=False, text=text)
+        static = static_value(self._resolver, scope, value)
+        if static is None or isinstance(static.value, bytes):
             return Argument(name, place, None, is_static=False, text=text)
         return Argument(name, place, static.value, text=text)
 
 
-class _LooseUseFinder(cst.CSTVisitor):
+def _whole_lines(module: ModuleScope, statement: ast.stmt) -> str:
+    """The lines that *statement* stands in, those of its decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    first = min([statement.lineno, *(each.lineno for each in decorators)])
+    return "\n".join(module.positions.lines[first - 1 : statement.end_lineno])
+
+
+def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a statement that is no class and no function; an ``elif`` is one of one statement."""
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list):
+            yield block
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield part.body
+
+
+class _LooseUseFinder(ast.NodeVisitor):
     """Gathers names in expressions that are neither decorators nor a plain ``other = name``."""
 
     def __init__(self) -> None:
-        self.found: list[cst.BaseExpression] = []
+        self.found: list[ast.expr] = []
 
-    def visit_Decorator(self, node: cst.Decorator) -> bool:  # noqa: N802  # libcst's name for it
-        if isinstance(node.decorator, cst.Call):
-            for argument in node.decorator.args:
-                argument.visit(self)
-        return False
+    def _definition(self, node: ast.AST) -> None:
+        """Decorators do not count, but for their arguments; nor do annotations."""
+        for decorator in getattr(node, "decorator_list", ()):
+            if isinstance(decorator, ast.Call):
+                for argument in (*decorator.args, *decorator.keywords):
+                    self.visit(argument)
+        for field, value in ast.iter_fields(node):
+            if field not in ("decorator_list", "returns"):
+                for each in value if isinstance(value, list) else [value]:
+                    if isinstance(each, ast.AST):
+                        self.visit(each)
 
-    def visit_Assign(self, node: cst.Assign) -> bool:  # noqa: N802
-        return dotted_name(node.value) is None
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:  # the name that ast looks for
+        self._definition(node)
 
-    def visit_Import(self, node: cst.Import) -> bool:  # noqa: N802
-        return False
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._definition(node)
 
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:  # noqa: N802
-        return False
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._definition(node)
 
-    def visit_Annotation(self, node: cst.Annotation) -> bool:  # noqa: N802
-        return False
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if dotted_name(node.value) is None:
+            self.generic_visit(node)
 
-    def visit_Arg(self, node: cst.Arg) -> bool:  # noqa: N802
-        node.value.visit(self)
-        return False
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self.visit(node.target)
+        if node.value is not None:
+            self.visit(node.value)
 
-    def visit_Attribute(self, node: cst.Attribute) -> bool:  # noqa: N802
+    def visit_arg(self, node: ast.arg) -> None:
+        """An annotation at most."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
         if dotted_name(node) is None:
-            node.value.visit(self)
+            self.visit(node.value)
         else:
             self.found.append(node)
-        return False
 
-    def visit_Name(self, node: cst.Name) -> None:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> None:
         self.found.append(node)

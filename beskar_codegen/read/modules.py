@@ -1,4 +1,4 @@
-"""Modules of the project: found by name below the import roots, read once, cut, and parsed as far as somebody asks.
+"""Modules of the project: found by name below the import roots, read once.
 
 A module's name comes from its path, as Python's import would find it. Modules of ``site-packages`` and of the standard
 library are not looked for: what comes from there is known by its name alone. ``beskar_jobs`` is never looked for
@@ -7,26 +7,28 @@ either, also where its sources lie in the project: its names are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ast
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
-import libcst as cst
-
-from beskar_codegen.model import Diagnostic, StarImport
+from beskar_codegen.breaches import breach
+from beskar_codegen.model import Diagnostic, Place, StarImport
+from beskar_codegen.read import syntax
 from beskar_codegen.read.discovery import relative_path
-from beskar_codegen.read.outline import Chunk, Outline, Piece, outlined
+from beskar_codegen.read.positions import Positions
 from beskar_codegen.read.scopes import (
     Binding,
     ClassBinding,
     Collector,
-    FunctionBinding,
     Names,
     Scope,
     TypeParameterBinding,
     ValueBinding,
 )
+from beskar_codegen.read.syntax import DEFINITIONS, TypeParameter
 from beskar_codegen.read.texts import SourceText, decoded, read_bytes
-from beskar_codegen.read.trees import Tree, parse_chunk, parse_piece
+from beskar_jobs.handlers import rules
 
 LIBRARY = "beskar_jobs"
 
@@ -34,42 +36,43 @@ LIBRARY = "beskar_jobs"
 class ClassSite:
     """One class statement: where it stands, and the names that its body binds."""
 
-    def __init__(self, scope: Scope, name: str, node: cst.ClassDef, tree: Tree) -> None:
+    def __init__(self, scope: Scope, name: str, node: ast.ClassDef) -> None:
         self.scope = scope
         self.module = scope.module
         self.name = name
         self.node = node
-        self.tree = tree
-        self._names: Names | None = None
 
-    @property
+    @cached_property
     def names(self) -> Names:
-        if self._names is None:
-            self._names = Collector(self.tree, self.module.package).collect(self.node.body.body)
-        return self._names
+        return Collector(self.module.package).collect(self.node.body)
 
-    @property
+    @cached_property
+    def _parameters(self) -> tuple[tuple[str, Binding], ...]:
+        return bindings_of(syntax.type_parameters(self.node))
+
+    @cached_property
     def body_scope(self) -> Scope:
         """Where names within the body are looked up: not in an enclosing class."""
-        return Scope(self.module, self.names, self.scope.functions, type_parameters(self.node))
+        return Scope(self.module, self.names, self.scope.functions, self._parameters)
 
-    @property
+    @cached_property
     def base_scope(self) -> Scope:
         """Where names of the bases are looked up."""
-        parameters = (*self.scope.parameters, *type_parameters(self.node))
-        return Scope(self.module, self.scope.block, self.scope.functions, parameters)
+        return Scope(self.module, self.scope.block, self.scope.functions, (*self.scope.parameters, *self._parameters))
+
+    @property
+    def place(self) -> Place:
+        """Where its name stands."""
+        return self.module.positions.name_place(self.node)
 
     def inner(self, name: str, binding: ClassBinding) -> ClassSite:
         """The class *name* within."""
-        return ClassSite(self.body_scope, f"{self.name}.{name}", binding.node, binding.tree)
+        return ClassSite(self.body_scope, f"{self.name}.{name}", binding.node)
 
 
-def type_parameters(node: cst.ClassDef | cst.TypeAlias | cst.FunctionDef) -> tuple[tuple[str, Binding], ...]:
-    """The type parameters that stand in brackets after the name (PEP 695)."""
-    if node.type_parameters is None:
-        return ()
-    names = [each.param.name.value for each in node.type_parameters.params]
-    return tuple((name, TypeParameterBinding(name)) for name in names)
+def bindings_of(parameters: Sequence[TypeParameter]) -> tuple[tuple[str, Binding], ...]:
+    """Type *parameters* as names that a scope knows."""
+    return tuple((each.name, TypeParameterBinding(each.name)) for each in parameters)
 
 
 class ModuleScope:
@@ -80,80 +83,62 @@ class ModuleScope:
         self.is_package = is_package
         self.path = source.path
         self.source = source
-        self.outline = outlined(source.path, source.text) if source.problem is None else Outline(Piece.of(""), ())
-        self.problem: Diagnostic | None = source.problem or self.outline.problem
+        self.positions = Positions(source.path, source.text)
+        self.problem: Diagnostic | None = source.problem
+        self.body: list[ast.stmt] = []
+        if source.problem is None:
+            try:
+                self.body = syntax.parse_source(source.text).body
+            except SyntaxError as error:
+                self.problem = _unreadable(source.path, error)
         self.hiding: dict[StarImport, None] = {}
-        self._chunks = {chunk.name: chunk for chunk in self.outline.chunks}
-        self._trees: dict[Chunk, Tree | None] = {}
         self._sites: dict[str, ClassSite] = {}
-        self._skeleton: Tree | None = None
-        self._names: Names | None = None
 
     @property
     def package(self) -> str:
         """The package that relative imports count from."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
-    @property
-    def skeleton(self) -> Tree:
-        if self._skeleton is None:
-            empty = Tree(self.path, Piece.of(""), cst.Module([]))
-            self._skeleton = parse_piece(self.path, self.outline.skeleton) or empty
-        return self._skeleton
+    @cached_property
+    def names(self) -> Names:
+        """What the module binds, and what it imports; its own classes and functions win over what else has their
+        name (``Cls = registered(Cls)``)."""
+        last = [each for each in self.body if isinstance(each, DEFINITIONS)]
+        return Collector(self.package).collect([*self.statements, *last])
 
     @property
-    def names(self) -> Names:
-        """What the module binds outside its chunks, and what it imports."""
-        if self._names is None:
-            tree = self.skeleton
-            self._names = Collector(tree, self.package).collect(tree.module.body)
-        return self._names
+    def statements(self) -> list[ast.stmt]:
+        """All at the top but classes and functions."""
+        return [each for each in self.body if not isinstance(each, DEFINITIONS)]
 
     def find(self, name: str) -> Binding | None:
         """What the module binds *name* to."""
-        chunk = self._chunks.get(name)
-        if chunk is None:
-            return self.names.bound.get(name)
-        if chunk.kind == "function":
-            return FunctionBinding()
-        tree = self.tree_of(chunk)
-        if tree is None:
-            return ValueBinding(None, None, self.skeleton)
-        node = tree.module.body[0]
-        assert isinstance(node, cst.ClassDef)
-        return ClassBinding(node, tree)
-
-    def bound_names(self) -> Iterator[str]:
-        """All names that the module binds itself."""
-        yield from self._chunks
-        yield from self.names.bound
-
-    def tree_of(self, chunk: Chunk) -> Tree | None:
-        """The parsed *chunk*, from the second time on the same."""
-        if chunk not in self._trees:
-            self._trees[chunk] = parse_chunk(self.path, chunk)
-        return self._trees[chunk]
+        return self.names.bound.get(name)
 
     def site(self, name: str, binding: ClassBinding) -> ClassSite:
         """The class of the module that *binding* tells of; the same one each time."""
         site = self._sites.get(name)
         if site is None or site.node is not binding.node:
-            site = self._sites[name] = ClassSite(Scope(self), name, binding.node, binding.tree)
+            site = self._sites[name] = ClassSite(Scope(self), name, binding.node)
         return site
 
     def exported(self) -> frozenset[str] | None:
         """The names in ``__all__``; ``None`` if there is none that can be read."""
         binding = self.names.bound.get("__all__")
-        if not isinstance(binding, ValueBinding) or not isinstance(binding.value, cst.List | cst.Tuple):
+        if not isinstance(binding, ValueBinding) or not isinstance(binding.value, ast.List | ast.Tuple):
             return None
-        return frozenset(
-            str(each.value.evaluated_value)
-            for each in binding.value.elements
-            if isinstance(each.value, cst.SimpleString)
-        )
+        texts = (each.value for each in binding.value.elts if isinstance(each, ast.Constant))
+        return frozenset(text for text in texts if isinstance(text, str))
 
-    def star_place(self, module: str, node: cst.ImportFrom, name: str) -> StarImport:
-        return StarImport(self.skeleton.place(node), module, name)
+    def star_place(self, module: str, node: ast.ImportFrom, name: str) -> StarImport:
+        return StarImport(self.positions.place(node), module, name)
+
+
+def _unreadable(path: str, error: SyntaxError) -> Diagnostic:
+    """Where and why; *error* without a line is of no single place."""
+    line, column = error.lineno or 1, max(error.offset or 1, 1)
+    problem = f"has a syntax error: {error.msg}" if error.lineno else f"cannot be parsed: {error.msg}"
+    return breach(rules.JOBGEN019, Place(path, line, column, line, column + 1), path=path, problem=problem)
 
 
 class ModuleFinder:

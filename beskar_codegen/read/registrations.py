@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
 
 from beskar_codegen.model import NamedType
 from beskar_codegen.read.modules import ModuleScope
 from beskar_codegen.read.scopes import Scope
 from beskar_codegen.read.symbols import External, Resolver, known_home
-from beskar_codegen.read.trees import dotted_name
+from beskar_codegen.read.syntax import dotted_name
 from beskar_codegen.read.types import TypeReader
 
 REGISTER = ("beskar_jobs", "register_type")
@@ -18,24 +18,16 @@ def registered_types(resolver: Resolver, module: ModuleScope) -> tuple[tuple[str
     """The homes of the types that *module* registers when it is imported."""
     if "register_type" not in module.source.text:
         return ()
-    finder = _CallFinder()
-    module.skeleton.module.visit(finder)
     types = TypeReader(resolver)
     scope = Scope(module)
     found = set()
-    for call in finder.found:
+    for call in (node for statement in module.statements for node in ast.walk(statement)):
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
         dotted = dotted_name(call.func)
         symbol = resolver.resolve(scope, dotted) if dotted is not None else None
-        if isinstance(symbol, External) and known_home(symbol) == REGISTER and call.args:
-            declared = types.read(scope, call.args[0].value)
+        if isinstance(symbol, External) and known_home(symbol) == REGISTER:
+            declared = types.read(scope, call.args[0])
             if isinstance(declared, NamedType):
                 found.add((declared.module, declared.name))
     return tuple(sorted(found))
-
-
-class _CallFinder(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found: list[cst.Call] = []
-
-    def visit_Call(self, node: cst.Call) -> None:  # noqa: N802  # libcst's name for it
-        self.found.append(node)

@@ -7,13 +7,13 @@ the one that type checkers mostly see, too. Across statements the last counts. A
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Union
 
 import attrs
-import libcst as cst
 
-from beskar_codegen.read.trees import Tree, dotted_name
+from beskar_codegen.read.syntax import FUNCTIONS, TypeStatement, dotted_name, type_statement
 
 if TYPE_CHECKING:
     from beskar_codegen.read.modules import ModuleScope
@@ -30,25 +30,22 @@ class ImportBinding:
 
 @attrs.frozen(eq=False)
 class ClassBinding:
-    node: cst.ClassDef
-    tree: Tree
+    node: ast.ClassDef
 
 
 @attrs.frozen(eq=False)
 class ValueBinding:
     """``name = value``, ``name: annotation = value``, or neither, as for the target of a ``for``."""
 
-    value: cst.BaseExpression | None
-    annotation: cst.BaseExpression | None
-    tree: Tree
+    value: ast.expr | None = None
+    annotation: ast.expr | None = None
 
 
 @attrs.frozen(eq=False)
 class AliasBinding:
     """``type name[parameters] = value``."""
 
-    node: cst.TypeAlias
-    tree: Tree
+    statement: TypeStatement
 
 
 @attrs.frozen(eq=False)
@@ -74,11 +71,10 @@ class Names:
         stars: ``from module import *`` as (module, statement).
         imports: modules that running the block imports.
         checked: those that only type checkers import.
-        sites: the trees in which the stars stand.
     """
 
     bound: dict[str, Binding] = attrs.Factory(dict)
-    stars: list[tuple[str, cst.ImportFrom]] = attrs.Factory(list)
+    stars: list[tuple[str, ast.ImportFrom]] = attrs.Factory(list)
     imports: list[str] = attrs.Factory(list)
     checked: list[str] = attrs.Factory(list)
 
@@ -86,53 +82,47 @@ class Names:
 class Collector:
     """Gathers the names of one block."""
 
-    def __init__(self, tree: Tree, package: str) -> None:
-        self._tree = tree
+    def __init__(self, package: str) -> None:
         self._package = package
         self.names = Names()
         self._only_for_checkers = False
 
-    def collect(self, body: Iterable[cst.CSTNode]) -> Names:
+    def collect(self, body: Iterable[ast.stmt]) -> Names:
         for statement in body:
             for name, binding in self._bindings(statement):
                 self.names.bound[name] = binding
         return self.names
 
-    def _bindings(self, node: cst.CSTNode) -> Iterator[tuple[str, Binding]]:  # noqa: PLR0912  # one case a statement
-        if isinstance(node, cst.SimpleStatementLine):
-            for small in node.body:
-                yield from self._simple(small)
-        elif isinstance(node, cst.ClassDef):
-            yield node.name.value, ClassBinding(node, self._tree)
-        elif isinstance(node, cst.FunctionDef):
-            yield node.name.value, FunctionBinding()
-        elif isinstance(node, cst.If):
+    def _bindings(self, node: ast.stmt) -> Iterator[tuple[str, Binding]]:  # one case a statement
+        if isinstance(node, ast.ClassDef):
+            yield node.name, ClassBinding(node)
+        elif isinstance(node, FUNCTIONS):
+            yield node.name, FunctionBinding()
+        elif isinstance(node, ast.If):
             yield from self._if(node)
-        elif isinstance(node, cst.Try | cst.TryStar):
-            branches: list[Sequence[cst.CSTNode]] = [node.body.body]
-            if node.orelse is not None:
-                branches[0] = [*node.body.body, *node.orelse.body.body]
-            branches.extend(handler.body.body for handler in node.handlers)
-            yield from self._first_of(branches)
-            if node.finalbody is not None:
-                yield from self._block(node.finalbody.body.body)
-        elif isinstance(node, cst.With):
+        elif isinstance(node, ast.Try | ast.TryStar):
+            yield from self._first_of([[*node.body, *node.orelse], *(handler.body for handler in node.handlers)])
+            yield from self._block(node.finalbody)
+        elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
-                if item.asname is not None:
-                    yield from self._targets(item.asname.name, None)
-            yield from self._block(node.body.body)
-        elif isinstance(node, cst.For | cst.While):
-            if isinstance(node, cst.For):
-                yield from self._targets(node.target, None)
-            yield from self._block(node.body.body)
-        elif isinstance(node, cst.Match):
-            yield from self._first_of([case.body.body for case in node.cases])
+                if item.optional_vars is not None:
+                    yield from self._targets(item.optional_vars, None)
+            yield from self._block(node.body)
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            yield from self._targets(node.target, None)
+            yield from self._block(node.body)
+        elif isinstance(node, ast.While):
+            yield from self._block(node.body)
+        elif isinstance(node, ast.Match):
+            yield from self._first_of([case.body for case in node.cases])
+        else:
+            yield from self._simple(node)
 
-    def _block(self, body: Iterable[cst.CSTNode]) -> Iterator[tuple[str, Binding]]:
+    def _block(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, Binding]]:
         for statement in body:
             yield from self._bindings(statement)
 
-    def _first_of(self, branches: Iterable[Iterable[cst.CSTNode]]) -> Iterator[tuple[str, Binding]]:
+    def _first_of(self, branches: Iterable[Iterable[ast.stmt]]) -> Iterator[tuple[str, Binding]]:
         found: dict[str, Binding] = {}
         for branch in branches:
             mine = dict(self._block(branch))
@@ -144,22 +134,17 @@ class Collector:
                     found[name] = attrs.evolve(earlier, only_for_checkers=False)
         yield from found.items()
 
-    def _if(self, node: cst.If) -> Iterator[tuple[str, Binding]]:
+    def _if(self, node: ast.If) -> Iterator[tuple[str, Binding]]:
         checking = _checks_types(node.test)
-        branches: list[Iterable[cst.CSTNode]] = [node.body.body]
-        rest = node.orelse
-        if isinstance(rest, cst.Else):
-            branches.append(rest.body.body)
-        elif isinstance(rest, cst.If):
-            branches.append([rest])
+        branches: list[Sequence[ast.stmt]] = [node.body, node.orelse]
         if checking is None:
             yield from self._first_of(branches)
             return
         before = self._only_for_checkers
         if not checking:  # "if not TYPE_CHECKING": the other branch is the checkers'
-            branches = [branches[1] if len(branches) > 1 else [], branches[0]]
+            branches.reverse()
         found: dict[str, Binding] = {}
-        for branch, hidden in zip(branches, (True, before), strict=False):
+        for branch, hidden in zip(branches, (True, before), strict=True):
             self._only_for_checkers = hidden
             for name, binding in self._block(branch):
                 earlier = found.get(name)
@@ -170,59 +155,52 @@ class Collector:
         self._only_for_checkers = before
         yield from found.items()
 
-    def _simple(self, small: cst.CSTNode) -> Iterator[tuple[str, Binding]]:
-        if isinstance(small, cst.Import):
-            yield from self._import(small)
-        elif isinstance(small, cst.ImportFrom):
-            yield from self._import_from(small)
-        elif isinstance(small, cst.Assign):
-            for target in small.targets:
-                yield from self._targets(target.target, small.value)
-        elif isinstance(small, cst.AnnAssign):
-            if isinstance(small.target, cst.Name):
-                yield small.target.value, ValueBinding(small.value, small.annotation.annotation, self._tree)
-        elif isinstance(small, cst.TypeAlias):
-            yield small.name.value, AliasBinding(small, self._tree)
+    def _simple(self, node: ast.stmt) -> Iterator[tuple[str, Binding]]:
+        if isinstance(node, ast.Import):
+            yield from self._import(node)
+        elif isinstance(node, ast.ImportFrom):
+            yield from self._import_from(node)
+        elif (statement := type_statement(node)) is not None:
+            yield statement.name.id, AliasBinding(statement)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from self._targets(target, node.value)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, ValueBinding(node.value, node.annotation)
 
-    def _targets(self, target: cst.BaseExpression, value: cst.BaseExpression | None) -> Iterator[tuple[str, Binding]]:
-        if isinstance(target, cst.Name):
-            yield target.value, ValueBinding(value, None, self._tree)
-        elif isinstance(target, cst.Tuple | cst.List):
-            for element in target.elements:
-                yield from self._targets(element.value, None)
+    def _targets(self, target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, Binding]]:
+        if isinstance(target, ast.Name):
+            yield target.id, ValueBinding(value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            for element in target.elts:
+                yield from self._targets(element, None)
 
     def _imported(self, module: str) -> None:
         (self.names.checked if self._only_for_checkers else self.names.imports).append(module)
 
-    def _import(self, node: cst.Import) -> Iterator[tuple[str, Binding]]:
+    def _import(self, node: ast.Import) -> Iterator[tuple[str, Binding]]:
         for alias in node.names:
-            module = dotted_name(alias.name) or ""
-            self._imported(module)
-            bound = alias.asname.name if alias.asname is not None else None
-            if isinstance(bound, cst.Name):
-                yield bound.value, ImportBinding(module, None, self._only_for_checkers)
+            self._imported(alias.name)
+            if alias.asname is not None:
+                yield alias.asname, ImportBinding(alias.name, None, self._only_for_checkers)
             else:
-                head = module.partition(".")[0]
+                head = alias.name.partition(".")[0]
                 yield head, ImportBinding(head, None, self._only_for_checkers)
 
-    def _import_from(self, node: cst.ImportFrom) -> Iterator[tuple[str, Binding]]:
-        module = self.absolute(node)
-        if isinstance(node.names, cst.ImportStar):
-            self._imported(module)
-            self.names.stars.append((module, node))
-            return
+    def _import_from(self, node: ast.ImportFrom) -> Iterator[tuple[str, Binding]]:
+        module = self._absolute(node)
         self._imported(module)
         for alias in node.names:
-            name = dotted_name(alias.name) or ""
-            self._imported(f"{module}.{name}")  # if that is a module; who follows imports finds out
-            bound = alias.asname.name if alias.asname is not None else alias.name
-            if isinstance(bound, cst.Name):
-                yield bound.value, ImportBinding(module, name, self._only_for_checkers)
+            if alias.name == "*":
+                self.names.stars.append((module, node))
+                continue
+            self._imported(f"{module}.{alias.name}")  # if that is a module; who follows imports finds out
+            yield alias.asname or alias.name, ImportBinding(module, alias.name, self._only_for_checkers)
 
-    def absolute(self, node: cst.ImportFrom) -> str:
+    def _absolute(self, node: ast.ImportFrom) -> str:
         """The module that is imported from; dots too many leave a name that no module has."""
-        name = dotted_name(node.module) or "" if node.module is not None else ""
-        level = len(node.relative)
+        name = node.module or ""
+        level = node.level
         if level == 0:
             return name
         parts = self._package.split(".") if self._package else []
@@ -232,10 +210,10 @@ class Collector:
         return ".".join([*parts, name] if name else parts)
 
 
-def _checks_types(test: cst.BaseExpression) -> bool | None:
+def _checks_types(test: ast.expr) -> bool | None:
     """``True`` for ``TYPE_CHECKING``, ``False`` for ``not TYPE_CHECKING``, ``None`` for another test."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        inner = _checks_types(test.expression)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _checks_types(test.operand)
         return None if inner is None else not inner
     name = dotted_name(test)
     return True if name is not None and name.rpartition(".")[2] == "TYPE_CHECKING" else None

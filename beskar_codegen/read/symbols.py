@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from typing import TYPE_CHECKING, Union
 
 import attrs
-import libcst as cst
 
 from beskar_codegen.model import StarImport
 from beskar_codegen.read.homes import LIBRARY_NAMES, home
@@ -21,7 +21,7 @@ from beskar_codegen.read.scopes import (
     TypeParameterBinding,
     ValueBinding,
 )
-from beskar_codegen.read.trees import dotted_name
+from beskar_codegen.read.syntax import dotted_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +147,7 @@ class Resolver:
     def _class(self, scope: Scope, name: str, binding: ClassBinding) -> ClassSite:
         if scope.module.find(name) is not None and _same_node(scope.module.find(name), binding):
             return scope.module.site(name, binding)
-        return ClassSite(scope, name, binding.node, binding.tree)
+        return ClassSite(scope, name, binding.node)
 
     def _value(self, scope: Scope, name: str, binding: ValueBinding, seen: _Seen) -> Symbol:
         dotted = dotted_name(binding.value) if binding.value is not None else None
@@ -258,9 +258,9 @@ class Resolver:
 
     def bases(self, site: ClassSite) -> Iterator[Symbol]:
         """What the bases of *site* are, without what stands in their brackets."""
-        for argument in site.node.bases:
-            node = argument.value
-            while isinstance(node, cst.Subscript):
+        for base in site.node.bases:
+            node = base
+            while isinstance(node, ast.Subscript):
                 node = node.value
             dotted = dotted_name(node)
             yield Missing("is no name", exists=True) if dotted is None else self.resolve(site.base_scope, dotted)

@@ -7,11 +7,11 @@ and alias of the project that is met is noted, so that its declaration can be re
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
-import libcst as cst
 
 from beskar_codegen.model import (
     EllipsisType,
@@ -36,7 +36,7 @@ from beskar_codegen.read.symbols import (
     ValueSymbol,
     known_home,
 )
-from beskar_codegen.read.trees import dotted_name
+from beskar_codegen.read.syntax import dotted_name, parse_expression
 
 Used = ClassSite | ValueSymbol | AliasSymbol
 
@@ -52,13 +52,7 @@ _FACTORIES: Final = {
     "make_class",
     "make_dataclass",
 }
-_EMPTY: Final = cst.Module([])
 _MAX_DEPTH: Final = 50
-
-
-def code(node: cst.CSTNode) -> str:
-    """*node* as written."""
-    return _EMPTY.code_for_node(node)
 
 
 class TypeReader:
@@ -68,41 +62,45 @@ class TypeReader:
         self.resolver = resolver
         self.used: dict[tuple[str, str], Used] = {}
 
-    def read(self, scope: Scope, node: cst.BaseExpression, *, quoted: bool = False, depth: int = 0) -> TypeExpression:
-        """The type that *node* means in *scope*."""
-        if depth > _MAX_DEPTH:
-            return UnresolvedType(code(node)[:80], "refers to itself without end", exists=True, is_quoted=quoted)
-        if isinstance(node, cst.SimpleString | cst.ConcatenatedString):
-            return self._quoted(scope, node, depth)
-        if isinstance(node, cst.Name | cst.Attribute):
-            return self._named(scope, node, (), quoted, depth)
-        if isinstance(node, cst.Subscript):
-            return self._subscript(scope, node, quoted, depth)
-        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
-            left = self.read(scope, node.left, quoted=quoted, depth=depth + 1)
-            return union((left, self.read(scope, node.right, quoted=quoted, depth=depth + 1)))
-        if isinstance(node, cst.Ellipsis):
-            return EllipsisType()
-        return UnresolvedType(code(node)[:80], "is no type", is_quoted=quoted)
+    def read(self, scope: Scope, node: ast.expr, *, quoted: bool = False, depth: int = 0) -> TypeExpression:
+        """The type that *node* means in *scope*.
 
-    def _quoted(self, scope: Scope, node: cst.SimpleString | cst.ConcatenatedString, depth: int) -> TypeExpression:
-        value = node.evaluated_value
-        if not isinstance(value, str):
-            return UnresolvedType(code(node), "is no type")
+        Args:
+            quoted: it stands in a string, not in the module itself.
+        """
+        if depth > _MAX_DEPTH:
+            text = _text(scope, node, quoted)
+            return UnresolvedType(text, "refers to itself without end", exists=True, is_quoted=quoted)
+        match node:
+            case ast.Name() | ast.Attribute():
+                return self._named(scope, node, (), quoted, depth)
+            case ast.Constant(value=None):
+                return NoneType()
+            case ast.Constant(value=str(value)):
+                return self._quoted(scope, value, _text(scope, node, quoted), depth)
+            case ast.Subscript():
+                return self._subscript(scope, node, quoted, depth)
+            case ast.BinOp(left=one, op=ast.BitOr(), right=other):
+                left = self.read(scope, one, quoted=quoted, depth=depth + 1)
+                return union((left, self.read(scope, other, quoted=quoted, depth=depth + 1)))
+            case ast.Constant(value=value) if value is Ellipsis:
+                return EllipsisType()
+            case _:
+                return UnresolvedType(_text(scope, node, quoted), "is no type", is_quoted=quoted)
+
+    def _quoted(self, scope: Scope, value: str, text: str, depth: int) -> TypeExpression:
         try:
-            expression = cst.parse_expression(value.strip())
-        except (cst.ParserSyntaxError, ValueError, RecursionError):
-            return UnresolvedType(code(node), "is no type: it cannot be parsed", is_quoted=True)
+            expression = parse_expression(value.strip())
+        except SyntaxError:
+            return UnresolvedType(text, "is no type: it cannot be parsed", is_quoted=True)
         return self.read(scope, expression, quoted=True, depth=depth + 1)
 
     def _named(
-        self, scope: Scope, node: cst.BaseExpression, arguments: tuple[TypeExpression, ...], quoted: bool, depth: int
+        self, scope: Scope, node: ast.expr, arguments: tuple[TypeExpression, ...], quoted: bool, depth: int
     ) -> TypeExpression:
-        if isinstance(node, cst.Name) and node.value == "None":
-            return NoneType()
         dotted = dotted_name(node)
         if dotted is None:
-            return UnresolvedType(code(node)[:80], "is no name", exists=True, is_quoted=quoted)
+            return UnresolvedType(_text(scope, node, quoted), "is no name", exists=True, is_quoted=quoted)
         return self._meant(dotted, self.resolver.resolve(scope, dotted), arguments, quoted, depth)
 
     def _meant(
@@ -136,7 +134,7 @@ class TypeReader:
         self, text: str, symbol: ValueSymbol, arguments: tuple[TypeExpression, ...], quoted: bool, depth: int
     ) -> TypeExpression:
         value = symbol.binding.value
-        if isinstance(value, cst.Call):
+        if isinstance(value, ast.Call):
             made_by = self._callee(symbol.scope, value)
             if made_by == ("typing", "NewType"):
                 return self._note(symbol.scope.module.name, symbol.name, symbol, ())
@@ -154,22 +152,22 @@ class TypeReader:
             target = filled(target, known)
         return target
 
-    def _callee(self, scope: Scope, call: cst.Call) -> tuple[str, str]:
+    def _callee(self, scope: Scope, call: ast.Call) -> tuple[str, str]:
         dotted = dotted_name(call.func)
         if dotted is None:
             return "", ""
         symbol = self.resolver.resolve(scope, dotted)
         return known_home(symbol) if isinstance(symbol, External) else ("", "")
 
-    def _subscript(self, scope: Scope, node: cst.Subscript, quoted: bool, depth: int) -> TypeExpression:
+    def _subscript(self, scope: Scope, node: ast.Subscript, quoted: bool, depth: int) -> TypeExpression:
         dotted = dotted_name(node.value)
         if dotted is None:
-            return UnresolvedType(code(node)[:80], "is no name", exists=True, is_quoted=quoted)
+            return UnresolvedType(_text(scope, node, quoted), "is no name", exists=True, is_quoted=quoted)
         symbol = self.resolver.resolve(scope, dotted)
         form = known_home(symbol) if isinstance(symbol, External) else ("", "")
-        items = [each.slice.value for each in node.slice if isinstance(each.slice, cst.Index)]
+        items = subscripted(node)
         if form == ("typing", "Literal"):
-            return self._literal(scope, items)
+            return self._literal(scope, items, quoted)
         if form in (("typing", "Annotated"), ("typing", "Final"), ("typing", "ClassVar")) and items:
             inner = self.read(scope, items[0], quoted=quoted, depth=depth + 1)
             return NamedType(*form, (inner,)) if form[1] == "ClassVar" else inner
@@ -180,25 +178,25 @@ class TypeReader:
             return union(arguments)
         return self._meant(dotted, symbol, arguments, quoted, depth)
 
-    def _argument(self, scope: Scope, item: cst.BaseExpression, quoted: bool, depth: int) -> TypeExpression:
-        if isinstance(item, cst.List):  # the parameters of a Callable
-            parts = [self.read(scope, each.value, quoted=quoted, depth=depth + 1) for each in item.elements]
+    def _argument(self, scope: Scope, item: ast.expr, quoted: bool, depth: int) -> TypeExpression:
+        if isinstance(item, ast.List):  # the parameters of a Callable
+            parts = [self.read(scope, each, quoted=quoted, depth=depth + 1) for each in item.elts]
             return NamedType("typing", "Concatenate", tuple(parts))
-        if isinstance(item, cst.Tuple) and not item.elements:  # tuple[()]
+        if isinstance(item, ast.Tuple) and not item.elts:  # tuple[()]
             return NamedType("typing", "Never")
         return self.read(scope, item, quoted=quoted, depth=depth + 1)
 
-    def _literal(self, scope: Scope, items: Sequence[cst.BaseExpression]) -> TypeExpression:
+    def _literal(self, scope: Scope, items: Sequence[ast.expr], quoted: bool) -> TypeExpression:
         values: list[str] = []
         names: list[tuple[str, str, str]] = []
         for item in items:
             dotted = dotted_name(item)
-            if dotted is None or dotted in ("None", "True", "False"):
-                values.append(code(item))
+            if dotted is None:
+                values.append(_text(scope, item, quoted))
                 continue
             symbol = self.resolver.resolve(scope, dotted)
             found = home_of(symbol)
-            if isinstance(symbol, ValueSymbol) and isinstance(symbol.binding.value, cst.Subscript):
+            if isinstance(symbol, ValueSymbol) and isinstance(symbol.binding.value, ast.Subscript):
                 nested = self.read(symbol.scope, symbol.binding.value)  # Literal[Shorter] of another Literal
                 if isinstance(nested, LiteralType):
                     values.extend(nested.values)
@@ -228,14 +226,26 @@ def home_of(symbol: Symbol) -> tuple[str, str] | None:
     return (symbol.module, symbol.name) if isinstance(symbol, FunctionSymbol) else None
 
 
-def _may_be_type(value: cst.BaseExpression, annotation: cst.BaseExpression | None) -> bool:
-    if isinstance(value, cst.Name):
-        return value.value not in ("True", "False")
-    if isinstance(value, cst.SimpleString | cst.ConcatenatedString):
-        return annotation is not None and (dotted_name(annotation) or "").endswith("TypeAlias")
-    return isinstance(value, cst.Attribute | cst.Subscript) or (
-        isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.BitOr)
-    )
+def subscripted(node: ast.Subscript) -> list[ast.expr]:
+    """What stands in the brackets of *node*, one by one."""
+    if isinstance(node.slice, ast.Tuple) and node.slice.elts:
+        return node.slice.elts
+    return [node.slice]
+
+
+def _text(scope: Scope, node: ast.expr, quoted: bool) -> str:
+    """*node*, as written if it does not stand in a string, in 80 characters at the most."""
+    return (ast.unparse(node) if quoted else scope.module.positions.code(node))[:80]
+
+
+def _may_be_type(value: ast.expr, annotation: ast.expr | None) -> bool:
+    match value:
+        case ast.Constant(value=str()):
+            return annotation is not None and (dotted_name(annotation) or "").endswith("TypeAlias")
+        case ast.Constant(value=None) | ast.Name() | ast.Attribute() | ast.Subscript() | ast.BinOp(op=ast.BitOr()):
+            return True
+        case _:
+            return False
 
 
 def union(members: Sequence[TypeExpression]) -> TypeExpression:

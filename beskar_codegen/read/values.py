@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Final
 
 import attrs
-import libcst as cst
 
 from beskar_codegen.read.modules import ClassSite
 from beskar_codegen.read.scopes import Scope
 from beskar_codegen.read.symbols import External, Resolver, ValueSymbol, known_home
-from beskar_codegen.read.trees import dotted_name
+from beskar_codegen.read.syntax import dotted_name
 
 Constant = str | bytes | int | float | bool | None
 
 _MAX_DEPTH: Final = 30
-_WORDS: Final = {"True": True, "False": False, "None": None}
 
 
 @attrs.frozen
@@ -25,63 +24,45 @@ class Static:
     value: Constant
 
 
-def static_value(resolver: Resolver, scope: Scope, node: cst.BaseExpression, depth: int = 0) -> Static | None:
+def static_value(resolver: Resolver, scope: Scope, node: ast.expr, depth: int = 0) -> Static | None:
     """The value of *node*; ``None`` if only running the code would tell."""
     if depth > _MAX_DEPTH:
         return None
-    if isinstance(node, cst.SimpleString | cst.ConcatenatedString | cst.FormattedString):
-        return _string(node)
-    if isinstance(node, cst.Integer | cst.Float):
-        try:
-            return Static(node.evaluated_value)
-        except (ValueError, OverflowError):
-            return None
-    if isinstance(node, cst.UnaryOperation):
-        return _signed(static_value(resolver, scope, node.expression, depth + 1), node.operator)
-    if isinstance(node, cst.BinaryOperation):
-        left = static_value(resolver, scope, node.left, depth + 1)
-        right = static_value(resolver, scope, node.right, depth + 1)
-        return _combined(left, node.operator, right)
-    dotted = dotted_name(node)
-    if dotted is None:
-        return None
-    if dotted in _WORDS:
-        return Static(_WORDS[dotted])
-    return _named(resolver, scope, dotted, depth)
+    match node:
+        case ast.Constant(value=value):
+            return None if isinstance(value, complex) or value is Ellipsis else Static(value)
+        case ast.JoinedStr(values=parts):
+            texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+            return Static("".join(map(str, texts))) if len(texts) == len(parts) else None
+        case ast.UnaryOp(op=operator, operand=operand):
+            return _signed(static_value(resolver, scope, operand, depth + 1), operator)
+        case ast.BinOp(left=one, op=operator_, right=other):
+            left = static_value(resolver, scope, one, depth + 1)
+            return _combined(left, operator_, static_value(resolver, scope, other, depth + 1))
+        case _:
+            dotted = dotted_name(node)
+            return None if dotted is None else _named(resolver, scope, dotted, depth)
 
 
-def _string(node: cst.SimpleString | cst.ConcatenatedString | cst.FormattedString) -> Static | None:
-    if isinstance(node, cst.FormattedString):
-        if all(isinstance(part, cst.FormattedStringText) for part in node.parts):
-            text = "".join(part.value for part in node.parts if isinstance(part, cst.FormattedStringText))
-            return None if "\\" in text or "{" in text or "}" in text else Static(text)
-        return None
-    try:
-        value = node.evaluated_value
-    except (ValueError, SyntaxError):
-        return None
-    return None if value is None else Static(value)
-
-
-def _signed(operand: Static | None, operator: cst.BaseUnaryOp) -> Static | None:
+def _signed(operand: Static | None, operator: ast.unaryop) -> Static | None:
     if operand is None or isinstance(operand.value, bool) or not isinstance(operand.value, int | float):
         return None
-    if isinstance(operator, cst.Minus):
+    if isinstance(operator, ast.USub):
         return Static(-operand.value)
-    return operand if isinstance(operator, cst.Plus) else None
+    return operand if isinstance(operator, ast.UAdd) else None
 
 
-def _combined(left: Static | None, operator: cst.BaseBinaryOp, right: Static | None) -> Static | None:
+def _combined(left: Static | None, operator: ast.operator, right: Static | None) -> Static | None:
     if left is None or right is None:
         return None
     one, other = left.value, right.value
-    if isinstance(operator, cst.Add) and isinstance(one, str) and isinstance(other, str):
+    if isinstance(operator, ast.Add) and isinstance(one, str) and isinstance(other, str):
         return Static(one + other)
-    numbers = isinstance(one, int | float) and isinstance(other, int | float)
-    if numbers and isinstance(operator, cst.Multiply):
-        return Static(one * other)  # type: ignore[operator]  # both are numbers
-    if numbers and isinstance(operator, cst.Add):
-        return Static(one + other)  # type: ignore[operator]  # both are numbers
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        if isinstance(operator, ast.Mult):
+            return Static(one * other)
+        if isinstance(operator, ast.Add):
+            return Static(one + other)
     return None
 
 

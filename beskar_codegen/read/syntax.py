@@ -1,0 +1,156 @@
+"""Sources as the tree of the running Python's own parser, which reads a line in some microseconds.
+
+A source may be written for a newer Python than the one that runs: type parameters in brackets and ``type`` statements
+(PEP 695, 696), quotes nested in f-strings (PEP 701), ``except A, B`` (PEP 758). Where ``ast`` refuses a source, libcst,
+which knows the newer syntax, parses it, and what this Python does not know is rewritten without moving anything else:
+
+* type parameters are noted and blanked;
+* ``type X = ...`` becomes ``type;X = ...``, and is noted;
+* bodies of functions that this Python still refuses become ``...`` (or ``yield``, which matters outside).
+
+If libcst refuses the source as well, the error of ``ast`` stands. libcst is loaded for nothing else: it costs some
+hundred microseconds a line, and its import more than all the rest of a run in which one file has changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from beskar_codegen.read.newer_syntax import OlderSource
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+DEFINITIONS: Final = (ast.ClassDef, *FUNCTIONS)
+
+_NOTED: Final = "beskar_type_parameters"
+_NATIVE: Final = sys.version_info >= (3, 12)
+
+
+@attrs.frozen
+class TypeParameter:
+    """``T: int = str`` of ``class X[T: int = str]``: its *name*, and all of it as *text*."""
+
+    name: str
+    text: str
+
+
+@attrs.frozen(eq=False)
+class TypeStatement:
+    """``type name[parameters] = value``."""
+
+    name: ast.Name
+    parameters: tuple[TypeParameter, ...]
+    value: ast.expr
+
+
+def parse_source(text: str) -> ast.Module:
+    """The tree of the module *text*.
+
+    Raises:
+        SyntaxError: it is no Python, or nested too deeply. ``lineno`` and ``offset`` tell where.
+    """
+    try:
+        return _parsed(text)
+    except SyntaxError as error:
+        if "too many" in (error.msg or ""):  # nested so deeply that libcst's parser might not survive it
+            raise
+        older = _rewritten(text, error)
+        if older is None:
+            raise
+        try:
+            tree = _parsed(older.text)
+        except SyntaxError:
+            raise error from None
+    _note(tree, older.parameters, older.aliases)
+    return tree
+
+
+def _rewritten(text: str, error: SyntaxError) -> OlderSource | None:
+    try:
+        from beskar_codegen.read.newer_syntax import rewritten  # noqa: PLC0415  # loads libcst
+    except ModuleNotFoundError:
+        running = f"{sys.version_info.major}.{sys.version_info.minor}"
+        error.msg = (
+            f"{error.msg} (in Python {running}; if it is right in a newer one, install what reads that: "
+            "pip install 'beskar-jobs[codegen]')"
+        )
+        return None
+    return rewritten(text)
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like: not ours to tell
+            return ast.parse(text)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(str(error) or "it is nested too deeply") from None
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The tree of the expression *text*, which may go over several lines.
+
+    Raises:
+        SyntaxError: it is none.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(f"({text}\n)", mode="eval").body
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(str(error)) from None
+
+
+def _note(tree: ast.Module, parameters: dict[int, tuple[TypeParameter, ...]], aliases: set[tuple[int, int]]) -> None:
+    """Write to the nodes what had to be blanked: type parameters by the line of the statement's keyword."""
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS) and node.lineno in parameters:
+            setattr(node, _NOTED, parameters[node.lineno])
+        elif isinstance(node, ast.Assign) and (node.lineno, node.col_offset) in aliases:
+            setattr(node, _NOTED, parameters.get(node.lineno, ()))
+
+
+def type_parameters(node: Definition) -> tuple[TypeParameter, ...]:
+    """The type parameters that stand in brackets after the name."""
+    if _NATIVE:
+        return _native(node)
+    noted: tuple[TypeParameter, ...] = getattr(node, _NOTED, ())
+    return noted
+
+
+def type_statement(node: ast.stmt) -> TypeStatement | None:
+    """*node* as a ``type`` statement, if it is one."""
+    if _NATIVE:
+        alias: Any = node
+        if type(node).__name__ != "TypeAlias":
+            return None
+        return TypeStatement(alias.name, _native(alias), alias.value)
+    if isinstance(node, ast.Assign) and hasattr(node, _NOTED):
+        (target,) = node.targets
+        assert isinstance(target, ast.Name)
+        return TypeStatement(target, getattr(node, _NOTED), node.value)
+    return None
+
+
+def _native(node: Any) -> tuple[TypeParameter, ...]:
+    return tuple(TypeParameter(each.name, ast.unparse(each)) for each in node.type_params)
+
+
+def dotted_name(node: ast.AST | None) -> str | None:
+    """``a.b.c`` of a name or attribute; ``None`` of anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    if not parts:
+        return node.id
+    return ".".join([node.id, *reversed(parts)])
