@@ -2,7 +2,7 @@
 
 The time to CONNECT counts from the moment the connection is accepted, so that the handshakes of TLS and WebSocket are
 in it. A connection over the broker's bound is closed without a word, before any handshake; one in its TLS handshake
-counts.
+counts. Where accounts are asked for, a gate holds back what comes until the client is let in.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
+from mqtt5 import ConnAckPacket, ConnAckReasonCode, ConnectPacket, DisconnectReasonCode
+
+from beskar_jobs.broker.access import Identity
+from beskar_jobs.broker.admission import Gate
 from beskar_jobs.broker.core import BrokerCore
+from beskar_jobs.broker.framing import MAX_CONNECT_SIZE, PeerFault, decode, packet_end
 from beskar_jobs.broker.sessions import BrokerLimits, Peer
 
 if TYPE_CHECKING:
     from beskar_jobs.broker.websocket import WebSocketStream  # its library loads only where it is used
 
 logger = logging.getLogger("beskar_jobs.broker")
+
+_CONNECT = 0x10
 
 LINGER = 1.0
 """Seconds that a connection gets to take its last bytes after the broker has closed it."""
@@ -34,6 +41,8 @@ class Owner(Protocol):
     limits: BrokerLimits
     loop: asyncio.AbstractEventLoop
     stall_timeout: float
+    gate: Gate | None
+    tasks: set[asyncio.Task[None]]
 
     def changed(self) -> None:
         """The core may have output."""
@@ -41,6 +50,8 @@ class Owner(Protocol):
     def came(self, connection: Connection) -> None: ...
 
     def went(self, connection: Connection) -> None: ...
+
+    def admitted(self, identity: Identity) -> None: ...
 
     def has_room(self) -> bool:
         """Whether another connection may be taken in."""
@@ -53,6 +64,7 @@ class Connection(asyncio.Protocol):
     Attributes:
         ended: done when it is gone.
         certificate_name: common name in the certificate that the client showed; ``None`` if it showed none.
+        identity: who it is, once it was let in by a gate.
     """
 
     def __init__(self, owner: Owner, number: int) -> None:
@@ -67,6 +79,10 @@ class Connection(asyncio.Protocol):
         self._early: list[bytes] = []
         self._gone = False
         self.certificate_name: str | None = None
+        self.identity: Identity | None = None
+        self._gate = owner.gate
+        self._held = bytearray()
+        self._knocked = False
         self.ended: asyncio.Future[None] = owner.loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -94,7 +110,7 @@ class Connection(asyncio.Protocol):
         if self.peer is None:  # what came with the end of a TLS handshake
             self._early.append(data)
             return
-        self._core.receive(self.peer, data, time.monotonic())
+        self._feed(self.peer, data)
         self._owner.changed()
 
     def eof_received(self) -> bool:
@@ -144,6 +160,47 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         self._transport.abort()
 
+    def _feed(self, peer: Peer, data: bytes) -> None:
+        if self._gate is None:
+            self._core.receive(peer, data, time.monotonic())
+            return
+        self._held += data
+        if self._knocked or peer.closing:
+            return
+        if self._held[0] != _CONNECT:
+            logger.info("connection of %s closed: the first packet is not CONNECT", peer.label)
+            peer.close(None)
+            return
+        try:
+            packet = _whole_connect(self._held)
+        except PeerFault:
+            # Malformed, or too large: the core comes to the same finding, and has the words for it.
+            self._knocked = True
+            self._core.receive(peer, bytes(self._held), time.monotonic())
+            return
+        if packet is not None:
+            self._knocked = True
+            self._transport.pause_reading()
+            task = self._owner.loop.create_task(self._knock(self._gate, peer, packet))
+            self._owner.tasks.add(task)
+            task.add_done_callback(self._owner.tasks.discard)
+
+    async def _knock(self, gate: Gate, peer: Peer, packet: ConnectPacket) -> None:
+        verdict = await gate.judge(packet, self.certificate_name, peer.label)
+        if peer.closing:
+            return
+        if isinstance(verdict, ConnAckReasonCode):
+            peer.send(ConnAckPacket(reason_code=verdict).write())
+            peer.close(None)
+        else:
+            self.identity = verdict
+            self._owner.admitted(verdict)
+            self._gate = None
+            self._core.receive(peer, bytes(self._held), time.monotonic())
+            self._held.clear()
+            self._transport.resume_reading()
+        self._owner.changed()
+
     def _write(self, data: bytes) -> None:
         self._transport.write(data)
 
@@ -181,7 +238,7 @@ class WebSocketConnection(Connection):
             self._admitted = True
             self._stream.admit(self._owner.limits.max_packet_size)
         for piece in self._stream.receive(data):
-            self._core.receive(peer, piece, time.monotonic())
+            self._feed(peer, piece)
         answer = self._stream.to_send()
         if answer:
             self._transport.write(answer)
@@ -249,6 +306,25 @@ class TlsAcceptor(asyncio.Protocol):
         assert task is not None
         self._pending.discard(task)  # from here on it counts as a connection
         connection.connection_made(secure)
+
+
+def _whole_connect(data: bytearray) -> ConnectPacket | None:
+    """The CONNECT that *data* starts with; ``None`` if it is not complete.
+
+    Raises:
+        PeerFault: it is malformed or too large.
+    """
+    bounds = None if len(data) < 2 else packet_end(data, 0)
+    if bounds is None:
+        return None
+    body, stop = bounds
+    if stop > MAX_CONNECT_SIZE:
+        raise PeerFault(DisconnectReasonCode.PACKET_TOO_LARGE, f"a CONNECT of {stop} bytes is over the limit")
+    if stop > len(data):
+        return None
+    packet = decode(bytes(memoryview(data)[:stop]), body)
+    assert isinstance(packet, ConnectPacket)
+    return packet
 
 
 def _common_name(certificate: object) -> str | None:

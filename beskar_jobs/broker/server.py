@@ -25,16 +25,22 @@ import secrets
 import ssl
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self, cast
 
 import attrs
 
+from beskar_jobs.broker.access import ROLES, AccessRules, Identity, load_roles
+from beskar_jobs.broker.accounts import load_accounts
+from beskar_jobs.broker.admission import Admission, Gate
 from beskar_jobs.broker.connections import LINGER, Connection, TlsAcceptor, WebSocketConnection
 from beskar_jobs.broker.core import BrokerCore
 from beskar_jobs.broker.framing import MAX_CONNECT_SIZE
+from beskar_jobs.broker.guarded import GuardedCore
 from beskar_jobs.broker.listeners import BrokerTls, Place, check_places, parse_place
-from beskar_jobs.broker.sessions import BrokerLimits
+from beskar_jobs.broker.sessions import BrokerLimits, Peer
 from beskar_jobs.model.errors import InvalidValue
+from beskar_jobs.wire.topics import DEFAULT_PREFIX
 
 logger = logging.getLogger("beskar_jobs.broker")
 
@@ -49,6 +55,10 @@ def _make_client_id() -> str:
 def _need_websockets(place: Place) -> None:
     if importlib.util.find_spec("websockets") is None:
         raise InvalidValue(f"{place.url} needs the package websockets; install 'beskar-jobs[embedded]'")
+
+
+def _identity_of(peer: Peer) -> Identity | None:
+    return cast(Connection, peer.context).identity
 
 
 class EmbeddedBroker:
@@ -66,6 +76,10 @@ class EmbeddedBroker:
         listeners: places to listen on, in place of the three above, such as ``mqtts://127.0.0.1:0``,
             ``ws://127.0.0.1:0/mqtt`` or ``mqtt+unix:///run/broker.sock``.
         tls: certificate and key for ``mqtts://`` and ``wss://``.
+        password_file: accounts, one a line (:mod:`~beskar_jobs.broker.accounts`); nobody else is let in. Read at each
+            start.
+        acl_file: rights of roles (:func:`~beskar_jobs.broker.access.load_roles`), in place of the usual ones.
+        prefix: topic prefix of the job system, for the rights.
         max_connections: connections at the same time; one more is closed at once.
         allow_anonymous_remote: listen beyond this machine although nobody is asked who it is.
 
@@ -83,6 +97,9 @@ class EmbeddedBroker:
         stall_timeout: float = 60.0,
         listeners: Sequence[str] = (),
         tls: BrokerTls | None = None,
+        password_file: str | os.PathLike[str] | None = None,
+        acl_file: str | os.PathLike[str] | None = None,
+        prefix: str = DEFAULT_PREFIX,
         max_connections: int = 10_000,
         allow_anonymous_remote: bool = False,
     ) -> None:
@@ -92,7 +109,15 @@ class EmbeddedBroker:
             self._places = [Place("mqtt+unix", path=os.fspath(unix_path))]
         else:
             self._places = [Place("mqtt", host, port)]
-        check_places(self._places, tls=tls, authenticated=False, anonymous_remote=allow_anonymous_remote)
+        authenticated = password_file is not None
+        check_places(self._places, tls=tls, authenticated=authenticated, anonymous_remote=allow_anonymous_remote)
+        if acl_file is not None and not authenticated:
+            raise InvalidValue(
+                "an ACL (acl_file, --acl-file) needs accounts: give password_file (--password-file), too"
+            )
+        self._password_file = None if password_file is None else Path(password_file)
+        self._acl_file = None if acl_file is None else Path(acl_file)
+        self._prefix = prefix
         self._limits = limits or BrokerLimits()
         self._stall_timeout = stall_timeout
         self._tls = tls
@@ -119,20 +144,26 @@ class EmbeddedBroker:
         """Messages that did not fit into a client's queue, or into the packets it takes, since the last start."""
         return 0 if self._running is None else self._running.core.counters.dropped
 
+    @property
+    def denied(self) -> int:
+        """Publishes and topic filters refused for want of rights, since the last start."""
+        core = None if self._running is None else self._running.core
+        return core.denied if isinstance(core, GuardedCore) else 0
+
     async def start(self) -> None:
         """Listen. Does nothing if it runs already.
 
         Raises:
             OSError: an address cannot be listened on.
-            InvalidValue: a certificate or key cannot be used.
+            InvalidValue: a certificate, a key, the password file or the ACL cannot be used.
         """
         if self._running is not None:
             return
-        running = _Running(self._limits, self._stall_timeout, self._max_connections)
+        running = _Running(self._limits, self._stall_timeout, self._max_connections, self._admission())
         context = None if self._tls is None else self._tls.context()
         try:
             for index, place in enumerate(self._places):
-                self._places[index] = await running.listen(place, context, trusts_names=False)
+                self._places[index] = await running.listen(place, context)
         except BaseException:
             await running.stop()
             raise
@@ -145,6 +176,12 @@ class EmbeddedBroker:
         if running is not None:
             await running.stop()
 
+    def _admission(self) -> Admission | None:
+        if self._password_file is None:
+            return None
+        rules = AccessRules(self._prefix, ROLES if self._acl_file is None else load_roles(self._acl_file))
+        return Admission(load_accounts(self._password_file), rules)
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self
@@ -156,13 +193,23 @@ class EmbeddedBroker:
 class _Running:
     """A broker between its start and its stop."""
 
-    def __init__(self, limits: BrokerLimits, stall_timeout: float, max_connections: int) -> None:
-        self.core = BrokerCore(limits, _make_client_id)
+    def __init__(
+        self, limits: BrokerLimits, stall_timeout: float, max_connections: int, admission: Admission | None
+    ) -> None:
         self.limits = limits
         self.stall_timeout = stall_timeout
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
         self.handshakes: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.gate: Gate | None = None
+        self.core: BrokerCore
+        self._owners: dict[str, str] = {}
+        if admission is None:
+            self.core = BrokerCore(limits, _make_client_id)
+        else:
+            self.gate = Gate(admission, self._owner_of)
+            self.core = GuardedCore(limits, _make_client_id, admission.rules, _identity_of)
         self._max_connections = max_connections
         self._servers: list[asyncio.Server] = []
         self._paths: list[tuple[str, int]] = []
@@ -172,7 +219,7 @@ class _Running:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
 
-    async def listen(self, place: Place, context: ssl.SSLContext | None, *, trusts_names: bool) -> Place:
+    async def listen(self, place: Place, context: ssl.SSLContext | None) -> Place:
         """Listen on *place*; the place as it has become, with its port."""
 
         def connect() -> Connection:
@@ -181,7 +228,7 @@ class _Running:
                 return Connection(self, number)
             from beskar_jobs.broker.websocket import WebSocketStream  # noqa: PLC0415  # a slow library for few
 
-            stream = WebSocketStream(place.path, MAX_CONNECT_SIZE, trusts_names=trusts_names)
+            stream = WebSocketStream(place.path, MAX_CONNECT_SIZE, trusts_names=self.gate is not None)
             return WebSocketConnection(self, number, stream)
 
         def accept() -> asyncio.Protocol:
@@ -200,6 +247,15 @@ class _Running:
         server = await self.loop.create_server(accept, place.host, place.port, backlog=_BACKLOG)
         self._servers.append(server)
         return attrs.evolve(place, port=server.sockets[0].getsockname()[1])
+
+    def _owner_of(self, client_id: str) -> str | None:
+        return self._owners.get(client_id) if client_id in self.core.sessions else None
+
+    def admitted(self, identity: Identity) -> None:
+        """The client was let in: its client identifier is its user's, as long as there is a session."""
+        if len(self._owners) > 2 * len(self.core.sessions) + 1000:
+            self._owners = {name: user for name, user in self._owners.items() if name in self.core.sessions}
+        self._owners[identity.client_id] = identity.user
 
     def has_room(self) -> bool:
         if len(self.connections) + len(self.handshakes) < self._max_connections:
@@ -241,7 +297,7 @@ class _Running:
     async def stop(self) -> None:
         for server in self._servers:
             server.close()
-        for task in list(self.handshakes):
+        for task in [*self.handshakes, *self.tasks]:
             task.cancel()
         self.core.shut_down()
         self._flush()
@@ -250,8 +306,11 @@ class _Running:
             await asyncio.wait(ends, timeout=LINGER)
         for connection in list(self.connections):
             connection.abort()
-        if self.handshakes:
-            await asyncio.wait(list(self.handshakes), timeout=LINGER)
+        tasks = [*self.handshakes, *self.tasks]
+        if tasks:
+            await asyncio.wait(tasks, timeout=LINGER)
+        if self.gate is not None:
+            self.gate.close()
         for server in self._servers:
             await server.wait_closed()
         if self._timer is not None:
