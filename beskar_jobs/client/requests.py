@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from beskar_jobs.model.errors import SchedulerUnavailable
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage
 from beskar_jobs.runtime.connection import RoleConnection
-from beskar_jobs.wire.messages import EnqueueReply, Message
+from beskar_jobs.wire.messages import EnqueueReply, Message, RecurringReply
 
 R = TypeVar("R", bound=Message)
 
@@ -54,7 +54,7 @@ class Requests:
                     f"{self._connection.topics.prefix!r}? It is safe to try again"
                 )
             reply = self._connection.serializer.decode(data, reply_type)
-            if not (isinstance(reply, EnqueueReply) and reply.busy):
+            if not (isinstance(reply, EnqueueReply | RecurringReply) and reply.busy):
                 return reply
             busy = reply.error
             await asyncio.sleep(max(0.0, min(delay, deadline - loop.time())))

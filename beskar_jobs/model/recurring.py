@@ -1,11 +1,11 @@
-"""Recurring jobs: what was asked for (:class:`RecurringDefinition`), how an entry stands, and what became of its instants.
+"""Recurring jobs: what was asked for (:class:`RecurringDefinition`), how an entry stands, what became of its instants.
 
 An *instant* is a moment that the schedule names; an *occurrence* is what became of it, keyed by (name, instant) and
 unique in storage. Nothing here decides; :mod:`beskar_jobs.core.recurring` does.
 
 An entry moves forward only: ``last_instant`` never goes back, so that a clock that is set back fires nothing twice.
-``version`` grows by one with every change, and a storage writes a change only over the version it was decided on: of two
-schedulers that see the same instant due, one writes the occurrence, its job and the entry's next instant, all at once.
+``version`` grows by one with every change, and a storage writes a change only over the version it was decided on: of
+two schedulers that see one instant due, one writes occurrence, job and the entry's next instant, all at once.
 
 Times are aware datetimes in UTC.
 """

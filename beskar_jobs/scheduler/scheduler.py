@@ -17,17 +17,15 @@ from typing import Final, Self
 
 import attrs
 
-from beskar_jobs.core.scheduling import ReadDue, ReadJobs, ReadLane, Reply, SchedulerSession, Send
+from beskar_jobs.core.scheduling import ReadDue, ReadJobs, ReadLane, ReadRecurring, SchedulerSession, Send
 from beskar_jobs.core.scheduling.records import Read
 from beskar_jobs.model.errors import (
     BeskarError,
     InvalidValue,
     PayloadInvalid,
     PublishRefused,
-    StorageError,
     TransportError,
 )
-from beskar_jobs.model.job import JobId
 from beskar_jobs.model.names import checked_name
 from beskar_jobs.model.presence import SchedulerPresence
 from beskar_jobs.model.retry import NO_RETRY, Retry
@@ -37,22 +35,17 @@ from beskar_jobs.ports.transport import InboundMessage, OutboundMessage
 from beskar_jobs.runtime.clock import SystemClock
 from beskar_jobs.runtime.connection import Broker, ConnectionSettings, RoleConnection
 from beskar_jobs.runtime.identity import new_incarnation, process_name
+from beskar_jobs.scheduler.commands import Commands
 from beskar_jobs.scheduler.committing import CommitHop
 from beskar_jobs.scheduler.news import tell
-from beskar_jobs.scheduler.queries import answer
 from beskar_jobs.scheduler.statuses import StatusHop
 from beskar_jobs.storage import create_storage
 from beskar_jobs.transport.urls import redact
 from beskar_jobs.wire.messages import (
-    CancelCommand,
-    CancelReply,
     ClaimReply,
-    EnqueueCommand,
-    EnqueueReply,
     EventBatch,
-    Message,
-    QueryCommand,
     QueryReply,
+    RecurringReply,
     SchedulerPresenceMessage,
     WorkerPresenceMessage,
 )
@@ -63,6 +56,8 @@ logger: Final = logging.getLogger("beskar_jobs.scheduler")
 DEFAULT_RETENTION: Final = 24 * 3600
 STOP_TIMEOUT: Final = 5.0
 READ_AGAIN_AFTER: Final = 0.5
+LONGEST_SLEEP: Final = 10.0
+"""Seconds that the wall clock is left unwatched while it has something to bring about."""
 LARGE_REPLY: Final = 16 * 1024
 """Bytes; a larger answer to a query is sent by itself, since a broker may refuse it."""
 
@@ -114,6 +109,7 @@ class JobScheduler:
             self.scheduler_id, self._connection.topics, lambda: dice.uniform(-1.0, 1.0), default_retry
         )
         self._commits = CommitHop(self._session, self._storage, self._clock, logger, self._step)
+        self._commands = Commands(self._session, self._storage, self._connection, self._spawn, self._step_soon)
         self._statuses = StatusHop(self._session.outbox, self._connection, status_retention, self._step_soon)
         self._tasks: set[asyncio.Task[None]] = set()
         self._step_scheduled = False
@@ -145,6 +141,7 @@ class JobScheduler:
                 lanes=await self._storage.lanes(),
                 last_sequence=await self._storage.last_sequence(),
                 next_due=await self._storage.next_due(),
+                recurring=await self._storage.recurring(),
                 now=self._clock.now(),
             )
             self._running = True
@@ -157,6 +154,7 @@ class JobScheduler:
                     topics.enqueue(),
                     topics.cancel("+"),
                     topics.query(),
+                    topics.recurring(),
                     topics.scheduler(self.scheduler_id),
                 ]
             )
@@ -240,8 +238,8 @@ class JobScheduler:
                 heartbeat = decode(message.payload, WorkerPresenceMessage).worker
                 _check_sender(topic, heartbeat.worker_id)
                 self._session.on_heartbeat(heartbeat, now)
-            case TopicKind.ENQUEUE | TopicKind.CANCEL | TopicKind.QUERY:
-                self._on_command(topic, message)
+            case TopicKind.ENQUEUE | TopicKind.CANCEL | TopicKind.QUERY | TopicKind.RECURRING:
+                self._commands.on_command(topic, message, now)
             case TopicKind.SCHEDULER:
                 presence = decode(message.payload, SchedulerPresenceMessage).scheduler
                 if presence.incarnation == self._incarnation and not message.retain:
@@ -256,34 +254,6 @@ class JobScheduler:
                 refused.worker.worker_id,
             )
         self._step_soon()
-
-    def _on_command(self, topic: ParsedTopic, message: InboundMessage) -> None:
-        reply = self._reply_to(message)
-        decode = self._connection.serializer.decode
-        failure: type[EnqueueReply] | type[CancelReply] | type[QueryReply] = EnqueueReply
-        try:
-            if topic.kind is TopicKind.ENQUEUE:
-                self._session.on_enqueue(decode(message.payload, EnqueueCommand), reply, self._clock.now())
-            elif topic.kind is TopicKind.CANCEL:
-                failure = CancelReply
-                reason = decode(message.payload, CancelCommand).reason
-                self._session.on_cancel(JobId(topic.name), reason, reply, self._clock.now())
-            else:
-                failure = QueryReply
-                self._spawn_query(decode(message.payload, QueryCommand), reply)
-        except PayloadInvalid as problem:
-            self._session.outbox.reply(reply, failure(error=str(problem)))
-            self._connection.complain(f"payload on {topic.kind.value}", f"refused a {topic.kind.value}: {problem}")
-
-    def _reply_to(self, message: InboundMessage) -> Reply | None:
-        """Where to answer; only to a client's own replies topic, lest a request makes us speak for it elsewhere."""
-        if message.response_topic is None:
-            return None
-        topic = self._connection.topics.parse(message.response_topic)
-        if topic is None or topic.kind is not TopicKind.CLIENT_REPLIES:
-            self._connection.complain("response topic", f"no reply to {message.response_topic[:200]!r}")
-            return None
-        return Reply(message.response_topic, message.correlation)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -313,7 +283,7 @@ class JobScheduler:
         batch: list[OutboundMessage] = []
         for send in sends:
             message = self._outbound(send)
-            if isinstance(send.message, QueryReply) and len(message.payload) > LARGE_REPLY:
+            if isinstance(send.message, QueryReply | RecurringReply) and len(message.payload) > LARGE_REPLY:
                 self._spawn(self._send_large(message))
             else:
                 batch.append(message)
@@ -342,7 +312,8 @@ class JobScheduler:
         now = self._clock.now()
         at = self._session.next_deadline(now) or float("inf")
         if (due := self._session.next_due) is not None:
-            at = min(at, now.monotonic + (due - now.wall).total_seconds())
+            # A wall clock that is set forward, or has run on while the machine slept, is noticed soon.
+            at = min(at, now.monotonic + min((due - now.wall).total_seconds(), LONGEST_SLEEP))
         # A timer that rings early does no harm: the step finds nothing to do and sets it anew.
         if at < self._timer_at or self._timer_at <= now.monotonic:
             if self._timer is not None:
@@ -365,6 +336,8 @@ class JobScheduler:
                     jobs = await self._storage.due(until, limit)
                     following = until if len(jobs) == limit else await self._storage.next_due(until)
                     self._session.due_loaded(jobs, following, self._clock.now())
+                case ReadRecurring(name):
+                    self._session.recurring.loaded(name, await self._storage.recurring([name]))
                 case ReadJobs(questions):
                     jobs_by_question = await self._storage.get([question.job_id for question in questions])
                     self._session.jobs_loaded(questions, jobs_by_question, self._clock.now())
@@ -372,21 +345,6 @@ class JobScheduler:
             self._connection.complain("storage", f"a reading failed and is done again: {problem}")
             await asyncio.sleep(READ_AGAIN_AFTER)
             self._session.reading_failed(read)
-        self._step_soon()
-
-    def _spawn_query(self, query: QueryCommand, reply: Reply | None) -> None:
-        self._spawn(self._answer(query, reply))
-
-    async def _answer(self, query: QueryCommand, reply: Reply | None) -> None:
-        message: Message
-        try:
-            message = await answer(query, self._session, self._storage)
-        except StorageError as problem:
-            message = QueryReply(error=f"storage is away: {problem}")
-        except BeskarError as problem:
-            message = QueryReply(error=f"the query cannot be answered: {problem}")
-            self._connection.complain("query", f"a query cannot be answered: {problem}")
-        self._session.outbox.reply(reply, message)
         self._step_soon()
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from beskar_jobs.model.job import FailureKind, JobFailure, JobStatus, WaitingFor
 from beskar_jobs.model.names import MAX_NAME_BYTES, NAME_PATTERN
 from beskar_jobs.model.presence import SchedulerPresence, WorkerHeartbeat
+from beskar_jobs.model.recurring import Occurrence, RecurringDefinition, RecurringJob
 from beskar_jobs.model.retry import Retry
 
 PROTOCOL_VERSION: Final = 1
@@ -126,6 +127,39 @@ class QueryCommand(Message, frozen=True, kw_only=True):
     job_type: str | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
     before_sequence: Number | None = None
+
+
+class RecurringCommand(Message, frozen=True, kw_only=True):
+    """What to do about recurring entries. All but ``list`` and ``declare`` name one.
+
+    Attributes:
+        definition: for ``upsert``. *paused*: pause or resume it with that; ``None`` leaves it.
+        job_id: for ``trigger``: the id of the job to make; the same id twice makes one.
+        watcher: for ``trigger``: as in :class:`EnqueueCommand`.
+        definitions, job_types: for ``declare``: all entries that a worker's code declares, and all types it knows.
+        after, limit: for ``list``: entries whose names are beyond *after*. *limit* also bounds ``history``.
+    """
+
+    action: Literal["upsert", "remove", "pause", "resume", "trigger", "list", "history", "declare"]
+    name: Text = ""
+    definition: RecurringDefinition | None = None
+    paused: bool | None = None
+    job_id: TopicLevel = ""
+    watcher: TopicLevel = ""
+    definitions: Annotated[list[RecurringDefinition], msgspec.Meta(max_length=MAX_ITEMS)] = []
+    job_types: Annotated[list[str], msgspec.Meta(max_length=MAX_ITEMS)] = []
+    after: Text = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+
+
+class RecurringReply(Message, frozen=True, kw_only=True):
+    """What was done is committed. *unknown*: there is no entry of this name; *busy*: try again later."""
+
+    entries: list[RecurringJob] = []
+    occurrences: list[Occurrence] = []
+    unknown: bool = False
+    error: str = ""
+    busy: bool = False
 
 
 class QueueView(Item, frozen=True, omit_defaults=True):

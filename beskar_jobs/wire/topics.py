@@ -8,6 +8,7 @@ topic                              from -> to                 what
 ``commands/enqueue``               client -> scheduler        request: one or many jobs
 ``commands/cancel/{jobId}``        client -> scheduler        request
 ``commands/query``                 client -> scheduler        request: jobs, workers, queues; watch jobs
+``commands/recurring``             client -> scheduler        request; also what the code of a worker declares
 ``clients/{clientId}/replies``     scheduler -> client        replies to requests
 ``clients/{clientId}/updates``     scheduler -> client        batched status updates of the jobs that it watches
 ``dispatch/{queue}/{workerId}``    scheduler -> worker        request: claims of one or several jobs of that queue
@@ -43,6 +44,7 @@ class TopicKind(Enum):
     ENQUEUE = "commands/enqueue"
     CANCEL = "commands/cancel/{}"
     QUERY = "commands/query"
+    RECURRING = "commands/recurring"
     CLIENT_REPLIES = "clients/{}/replies"
     CLIENT_UPDATES = "clients/{}/updates"
     DISPATCH = "dispatch/{}/{}"
@@ -122,6 +124,9 @@ class Topics:
 
     def query(self) -> str:
         return self.build(TopicKind.QUERY)
+
+    def recurring(self) -> str:
+        return self.build(TopicKind.RECURRING)
 
     def client_replies(self, client_id: str) -> str:
         return self.build(TopicKind.CLIENT_REPLIES, client_id)

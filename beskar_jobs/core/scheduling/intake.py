@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from beskar_jobs.model.errors import InvalidValue
 from beskar_jobs.model.job import MAX_PRIORITY, JobId, JobSpec
 from beskar_jobs.model.names import name_problem
+from beskar_jobs.model.recurring import RecurringDefinition
 from beskar_jobs.wire.messages import MAX_ARGUMENT_BYTES, EnqueueItem
 
 MAX_DELAY: Final = timedelta(days=10 * 365)
@@ -54,6 +57,25 @@ def spec_of(item: EnqueueItem, sequence: int, now: datetime) -> JobSpec:
         metadata=item.metadata,
         traceparent=item.traceparent[:55],
     )
+
+
+def check_recurring(definition: RecurringDefinition) -> None:
+    """See that *definition* makes jobs that could be enqueued.
+
+    Raises:
+        InvalidValue: naming the option and the rule.
+    """
+    item = EnqueueItem(
+        "recurring",
+        definition.job_type,
+        definition.queue,
+        msgspec.Raw(definition.arguments),
+        priority=definition.priority,
+        retry=definition.retry,
+        timeout=definition.timeout,
+        metadata=dict(definition.metadata),
+    )
+    spec_of(item, 0, datetime.min.replace(tzinfo=UTC))
 
 
 def _run_at(item: EnqueueItem, now: datetime) -> datetime | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from beskar_jobs.core.scheduling.records import Batch, EnqueueRequest, Insert, Tracked, Write
+from beskar_jobs.core.scheduling.records import Batch, EnqueueRequest, Insert, RecurringWrite, Tracked, Write
 from beskar_jobs.core.transitions import Transition
 from beskar_jobs.model.job import Job, JobId, WorkerRef
+from beskar_jobs.ports.storage import RecurringChange
 
 
 class Ledger:
@@ -22,6 +23,7 @@ class Ledger:
         self._insert_bytes = 0
         self._writes: dict[JobId, Write] = {}
         self._under_way: dict[JobId, Write] = {}
+        self._recurring: dict[str, RecurringWrite] = {}
 
     def __len__(self) -> int:
         return len(self._tracked)
@@ -80,6 +82,21 @@ class Ledger:
         self._tracked.pop(job_id, None)
         return self._writes.pop(job_id, None)
 
+    def write_recurring(self, change: RecurringChange) -> RecurringWrite:
+        """Have a decided change of a recurring entry written with the next batch, as one with what is pending of it."""
+        write = self._recurring.get(change.name)
+        if write is None:
+            write = self._recurring[change.name] = RecurringWrite(change)
+        else:
+            before = write.change
+            firings = [*before.firings, *change.firings]
+            write.change = RecurringChange(change.name, before.expected_version, change.entry, firings)
+        return write
+
+    def withdraw_recurring(self, name: str) -> RecurringWrite | None:
+        """Drop what was decided on a change that storage refused."""
+        return self._recurring.pop(name, None)
+
     @property
     def pending(self) -> int:
         return len(self._inserts) + len(self._writes)
@@ -91,9 +108,10 @@ class Ledger:
 
     def take(self) -> Batch | None:
         """All that is pending, as one transaction."""
-        if not self._inserts and not self._writes:
+        if not self._inserts and not self._writes and not self._recurring:
             return None
-        batch = Batch(self._inserts, list(self._writes.values()))
+        batch = Batch(self._inserts, list(self._writes.values()), list(self._recurring.values()))
+        self._recurring = {}
         self._inserts, self._under_way, self._writes = [], self._writes, {}
         self._insert_bytes = 0
         return batch

@@ -10,8 +10,8 @@ import attrs
 
 from beskar_jobs.model.job import Job, JobId, WorkerRef
 from beskar_jobs.model.presence import WorkerHeartbeat
-from beskar_jobs.ports.storage import Change, Commit, Lane
-from beskar_jobs.wire.messages import Attempt, EnqueueException, Message
+from beskar_jobs.ports.storage import Change, Commit, Lane, RecurringChange
+from beskar_jobs.wire.messages import Attempt, EnqueueException, Message, RecurringReply
 from beskar_jobs.wire.views import Progress
 
 # -- commands to the shell ---------------------------------------------------------------------------------------------
@@ -58,11 +58,12 @@ class Purpose(Enum):
     LATE_END = "late end"
     HELD = "held"
     RESYNC = "resync"
+    RUN = "run of a recurring entry"
 
 
 @attrs.frozen
 class Question:
-    """A decision that waits for the stored job; *end* is the kind of a late end."""
+    """A decision that waits for the stored job; *end* is the kind of a late end, *entry* the recurring one of a run."""
 
     purpose: Purpose
     job_id: JobId
@@ -72,6 +73,7 @@ class Question:
     reason: str = ""
     tries: int = 0
     end: str = ""
+    entry: str = ""
 
 
 @attrs.frozen
@@ -81,7 +83,14 @@ class ReadJobs:
     questions: Sequence[Question]
 
 
-Read = ReadLane | ReadDue | ReadJobs
+@attrs.frozen
+class ReadRecurring:
+    """Read the recurring entry of this name; answer with ``recurring_loaded``."""
+
+    name: str
+
+
+Read = ReadLane | ReadDue | ReadJobs | ReadRecurring
 
 # -- state -------------------------------------------------------------------------------------------------------------
 
@@ -171,15 +180,31 @@ class Write:
     is_due: bool = False
 
 
+@attrs.define(eq=False)
+class RecurringWrite:
+    """Changes to one recurring entry that go to storage as one.
+
+    Attributes:
+        answers: commands to answer once this is committed.
+        watchers: clients that are to hear of a job.
+    """
+
+    change: RecurringChange
+    answers: list[tuple[Reply | None, RecurringReply]] = attrs.field(factory=list)
+    watchers: list[tuple[JobId, str]] = attrs.field(factory=list)
+
+
 @attrs.frozen
 class Batch:
     """One transaction."""
 
     inserts: Sequence[Insert]
     writes: Sequence[Write]
+    recurring: Sequence[RecurringWrite] = ()
 
     def commit(self) -> Commit:
         return Commit(
             [insert.job for insert in self.inserts],
             [Change(write.expected_version, write.job) for write in self.writes],
+            [write.change for write in self.recurring],
         )

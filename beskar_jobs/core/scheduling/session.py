@@ -16,7 +16,7 @@ from beskar_jobs.core import transitions
 from beskar_jobs.core.scheduling.attempts import Attempts
 from beskar_jobs.core.scheduling.cancelling import Cancelling
 from beskar_jobs.core.scheduling.dispatching import Dispatching
-from beskar_jobs.core.scheduling.intake import spec_of
+from beskar_jobs.core.scheduling.intake import check_recurring, spec_of
 from beskar_jobs.core.scheduling.outbox import Outbox
 from beskar_jobs.core.scheduling.presence import Presence
 from beskar_jobs.core.scheduling.records import (
@@ -29,14 +29,17 @@ from beskar_jobs.core.scheduling.records import (
     Read,
     ReadDue,
     ReadJobs,
+    ReadRecurring,
     RefusedEnd,
     Reply,
     Write,
 )
+from beskar_jobs.core.scheduling.recurring import Recurring
 from beskar_jobs.core.scheduling.state import SchedulerState
 from beskar_jobs.model.errors import InvalidValue
 from beskar_jobs.model.job import Job, JobId, JobSpec, JobStatus, WaitingFor
 from beskar_jobs.model.presence import WorkerHeartbeat
+from beskar_jobs.model.recurring import RecurringJob
 from beskar_jobs.model.retry import NO_RETRY, Retry
 from beskar_jobs.ports.clock import Now
 from beskar_jobs.ports.storage import CommitOutcome, Lane
@@ -81,6 +84,7 @@ class SchedulerSession:
         self._presence = Presence(self._state, self._dispatching)
         self._attempts = Attempts(self._state, self._presence)
         self._cancelling = Cancelling(self._state)
+        self.recurring = Recurring(self._state, check_recurring, self._rest)
         self._due_under_way = 0
         self.storage_problem = ""
 
@@ -92,6 +96,7 @@ class SchedulerSession:
         last_sequence: int,
         next_due: datetime | None,
         now: Now,
+        recurring: Sequence[RecurringJob] = (),
     ) -> None:
         """Start from what storage has."""
         for job in active:
@@ -101,11 +106,12 @@ class SchedulerSession:
         self._state.last_sequence = last_sequence
         self._state.next_due = next_due
         self._presence.expect(now)
+        self.recurring.load(recurring)
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def on_enqueue(self, command: EnqueueCommand, reply: Reply | None, now: Now) -> None:
-        if hindrance := self._hindrance():
+        if hindrance := self.hindrance():
             self._state.counters["enqueues turned away"] += 1
             self.outbox.reply(reply, EnqueueReply(error=hindrance, busy=True))
             return
@@ -124,7 +130,7 @@ class SchedulerSession:
         for index, spec in enumerate(specs):
             self._state.ledger.insert(transitions.new_job(spec, now.wall), request, index)
 
-    def _hindrance(self) -> str:
+    def hindrance(self) -> str:
         """Why no jobs can be taken in now; ``""`` if they can."""
         if self.storage_problem:
             return f"storage is away: {self.storage_problem}"
@@ -177,6 +183,8 @@ class SchedulerSession:
             self._state.next_due = None
             self._due_under_way = 1  # the reading itself
             self._state.reads.append(ReadDue(now.wall, DUE_LIMIT))
+        if not self.storage_problem:
+            self.recurring.advance(now)
         self._dispatching.dispatch(now)
 
     def next_deadline(self, now: Now) -> float | None:
@@ -186,8 +194,10 @@ class SchedulerSession:
 
     @property
     def next_due(self) -> datetime | None:
-        """Wall time at which ``advance`` has a job to make ready."""
-        return None if self._due_under_way else self._state.next_due
+        """Wall time at which ``advance`` has a job to make ready, or a recurring entry to fire."""
+        job = None if self._due_under_way else self._state.next_due
+        entry = None if self.storage_problem else self.recurring.next_due
+        return entry if job is None or (entry is not None and entry < job) else job
 
     # -- storage -------------------------------------------------------------------------------------------------------
 
@@ -205,6 +215,8 @@ class SchedulerSession:
                 self._written(write, now)
             else:
                 self._refused(write, now)
+        for change, written in zip(batch.recurring, outcome.recurring, strict=True):
+            self.recurring.committed(change, written)
 
     def _inserted(self, insert: Insert, existing: Job | None) -> None:
         request = insert.request
@@ -258,6 +270,8 @@ class SchedulerSession:
             self._rest(job, tracked.progress if job.status.is_terminal else NO_PROGRESS)
             if job.status is JobStatus.DEAD_LETTERED or job.waiting_for is WaitingFor.RETRY:
                 self._state.notable.append(job)
+        if job.status.is_terminal:
+            self.recurring.ended(job.id, now)
 
     def _rest(self, job: Job, progress: Progress = NO_PROGRESS) -> None:
         """*job* stands in storage and is with nobody."""
@@ -316,6 +330,8 @@ class SchedulerSession:
                     self._attempts.late_end(question, job, now)
                 case Purpose.HELD:
                     self._attempts.held(question, job, now)
+                case Purpose.RUN:
+                    self.recurring.run_loaded(question, job, now)
                 case Purpose.RESYNC if job is not None and self._state.ledger.get(job.id) is None:
                     if job.status.is_active:
                         self._presence.adopt(job, now)
@@ -330,6 +346,8 @@ class SchedulerSession:
                 self._state.due_at(now)
             case ReadJobs(questions=questions):
                 self._state.questions.extend(questions)
+            case ReadRecurring():
+                self._state.reads.append(read)
             case _:
                 self._state.lanes.head(read.lane).abandon_refill()
 
