@@ -12,6 +12,8 @@ from beskar_jobs.client.feed import JobFeed
 from beskar_jobs.client.following import Following
 from beskar_jobs.client.handle import CancelOutcome, JobHandle
 from beskar_jobs.client.options import EnqueueOptions, Seconds
+from beskar_jobs.client.recurring import RecurringCommands
+from beskar_jobs.client.recurring_api import RecurringClient
 from beskar_jobs.client.requests import Requests
 from beskar_jobs.model.details import JobDetails, QueueDetails
 from beskar_jobs.model.errors import EnqueueRejected, SchedulerUnavailable, TransportClosed, UnknownJob
@@ -21,6 +23,7 @@ from beskar_jobs.model.presence import WorkerHeartbeat
 from beskar_jobs.model.request import JobRequest
 from beskar_jobs.model.retry import Retry
 from beskar_jobs.model.updates import JobStatusUpdate
+from beskar_jobs.ports.serializer import Serializer
 from beskar_jobs.ports.transport import InboundMessage
 from beskar_jobs.runtime.connection import Broker, ConnectionSettings, RoleConnection
 from beskar_jobs.runtime.identity import new_job_id, process_name
@@ -49,7 +52,7 @@ ITEM_OVERHEAD: Final = 400
 """Bytes of an item beside its arguments, generously, for cutting long lists into commands."""
 
 
-class JobClient:
+class JobClient(RecurringClient):
     """Enqueues jobs and follows them.
 
     Args:
@@ -74,6 +77,9 @@ class JobClient:
         )
         self._requests = Requests(self._connection, self.client_id)
         self._following = Following(self._connection, self._requests, self.client_id)
+        self._recurring = RecurringCommands(
+            self._requests, self._connection.topics.recurring(), self.client_id, request_timeout
+        )
         self._schedulers: dict[str, tuple[str, int]] = {}
         self._connects = 0
         self._open = False
@@ -272,6 +278,10 @@ class JobClient:
         if reply.error:
             raise SchedulerUnavailable(reply.error)
         return reply
+
+    def _recurring_commands(self) -> tuple[RecurringCommands, Serializer]:
+        self._check_open()
+        return self._recurring, self._connection.serializer
 
     def _check_open(self) -> None:
         if not self._open:

@@ -16,6 +16,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 from beskar_jobs.client.client import REQUEST_TIMEOUT, JobClient
 from beskar_jobs.client.handle import CancelOutcome, JobHandle
 from beskar_jobs.client.options import Seconds
+from beskar_jobs.client.recurring_sync import SyncRecurringClient
 from beskar_jobs.model.details import JobDetails, QueueDetails
 from beskar_jobs.model.job import JobId, JobStatus
 from beskar_jobs.model.presence import WorkerHeartbeat
@@ -75,7 +76,7 @@ class SyncJobHandle(Generic[R]):
         return self._client.get(self.job_id)
 
 
-class SyncJobClient:
+class SyncJobClient(SyncRecurringClient):
     """Enqueues jobs and follows them, blocking. The methods are those of :class:`JobClient`.
 
     Args: see :class:`JobClient`.
@@ -204,6 +205,10 @@ class SyncJobClient:
             return self._client.handle(job_id, result_type)
 
         return SyncJobHandle(self, self.run(make()))
+
+    def trigger_recurring(self, name: str, *, job_id: str | None = None) -> SyncJobHandle[Any]:
+        """Run the recurring job once now; see :meth:`JobClient.trigger_recurring`."""
+        return SyncJobHandle(self, self.run(self._client.trigger_recurring(name, job_id=job_id)))
 
     def get(self, job_id: str) -> JobDetails:
         """The job as it is stored now; see :meth:`JobClient.get`."""

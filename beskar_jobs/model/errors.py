@@ -112,6 +112,14 @@ class UnknownJob(BeskarError):
         self.job_id = job_id
 
 
+class UnknownRecurring(BeskarError):
+    """No recurring entry has this name: it was never added, or it was removed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no recurring job has the name {name!r}; it was never added, or was removed")
+        self.name = name
+
+
 class ResultTimeout(BeskarError, TimeoutError):
     """The job had not ended when the wait for its result did; the job goes on."""
 
