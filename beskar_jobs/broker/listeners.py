@@ -159,11 +159,13 @@ def check_places(places: list[Place], *, tls: BrokerTls | None, authenticated: b
     """
     for place in places:
         if place.uses_tls and tls is None:
-            raise InvalidValue(f"{place.url} needs a certificate: give tls=BrokerTls(…), or --cert-file and --key-file")
+            raise InvalidValue(
+                f"{place.url} needs a certificate: give tls=BrokerTls(…) (--tls-cert-file and --tls-key-file)"
+            )
         certified = place.uses_tls and tls is not None and tls.client_ca_file is not None
         if not (place.is_local or authenticated or certified or anonymous_remote):
             raise InvalidValue(
-                f"{place.url} can be reached from other machines, and nobody is asked for a password: whoever reaches "
+                f"{place.host} can be reached from other machines, and nobody is asked for a password: whoever reaches "
                 "it can run jobs. Give accounts (password_file, --password-file) or demand client certificates "
                 "(client_ca_file, --client-ca-file); allow_anonymous_remote=True (--allow-anonymous-remote) lets "
                 "everybody in"

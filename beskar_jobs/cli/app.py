@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from beskar_jobs.cli import jobs, processes
+from beskar_jobs.cli import brokers, jobs, processes
 from beskar_jobs.cli.settings import load_settings
 
 app = typer.Typer(
@@ -40,7 +40,7 @@ def settings(
     context.default_map = dict.fromkeys(names, load_settings())
 
 
-for command in (processes.broker, processes.scheduler, processes.worker):
+for command in (brokers.broker, processes.scheduler, processes.worker, brokers.acl):
     app.command()(command)
 for command in (jobs.enqueue, jobs.watch, jobs.job, jobs.jobs, jobs.cancel, jobs.workers, jobs.queues):
     app.command()(command)

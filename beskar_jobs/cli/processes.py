@@ -1,57 +1,15 @@
-"""The commands that run until they are stopped: ``broker``, ``scheduler``, ``worker``."""
+"""The commands that run until they are stopped: ``scheduler``, ``worker``."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from beskar_jobs.cli.options import Connection, Logs, with_groups
-from beskar_jobs.model.errors import BeskarError
-
-if TYPE_CHECKING:
-    from beskar_jobs.broker import EmbeddedBroker
 
 logger: Final = logging.getLogger("beskar_jobs.cli")
-
-
-@with_groups
-def broker(
-    *,
-    logs: Logs,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: a free one.")] = 1883,
-    unix: Annotated[str | None, typer.Option(help="Listen on this Unix socket, and on no TCP port.")] = None,
-) -> None:
-    """Run the embedded MQTT broker.
-
-    The first line on standard output is its URL. It keeps nothing on disk and asks for no password: it is for
-    development, tests and single machines.
-    """
-    from beskar_jobs.cli.logs import set_up_logs  # noqa: PLC0415
-    from beskar_jobs.cli.stopping import run_serving, serve  # noqa: PLC0415
-
-    set_up_logs(logs)
-    server = _embedded_broker(host, port, unix)
-    try:
-        run_serving(serve(server, ready=lambda: print(server.url, flush=True)))  # noqa: T201  # the command's output
-    except OSError as error:
-        place, way_out = (unix, "--unix") if unix else (f"{host}:{port}", "--port (0: a free one) or --host")
-        raise BeskarError(
-            f"the broker cannot listen on {place}: {error.strerror or error}; choose another with {way_out}"
-        ) from None
-
-
-def _embedded_broker(host: str, port: int, unix: str | None) -> EmbeddedBroker:
-    try:
-        from beskar_jobs.broker import EmbeddedBroker  # noqa: PLC0415  # its codec is an extra
-    except ModuleNotFoundError as error:
-        raise BeskarError(
-            f"the embedded broker needs the package {error.name}; install 'beskar-jobs[embedded]', "
-            "or run another MQTT 5 broker, such as Mosquitto"
-        ) from None
-    return EmbeddedBroker(host, port, unix_path=unix)
 
 
 @with_groups

@@ -151,7 +151,7 @@ def test_beyond_this_machine_nobody_is_let_in_without_an_account(place: str, cer
         ("mqtt://127.0.0.1:70000", "bad host or port"),
         ("mqtt://me:secret@127.0.0.1", "password file"),
         ("mqtt://127.0.0.1/x", "a path"),
-        ("mqtts://127.0.0.1", "--cert-file"),
+        ("mqtts://127.0.0.1", "--tls-cert-file"),
         ("mqtt+unix://", "full path"),
     ],
 )
