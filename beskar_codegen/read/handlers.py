@@ -271,4 +271,5 @@ class _LooseUseFinder(ast.NodeVisitor):
             self.found.append(node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        self.found.append(node)
+        if isinstance(node.ctx, ast.Load):
+            self.found.append(node)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import random
 import sys
 import sysconfig
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import libcst as cst
@@ -15,8 +17,10 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from beskar_codegen.model import Diagnostic, HandlerDeclaration, NamedType, ProjectModel, TypeKind
 from beskar_codegen.read import ProjectSources, read_module, read_project
-from beskar_codegen.read.outline import Piece
-from beskar_codegen.read.trees import Tree
+from beskar_codegen.read.positions import Positions
+from beskar_codegen.read.surfacing import read_surface
+from beskar_codegen.read.syntax import DEFINITIONS, parse_source
+from beskar_codegen.read.texts import decoded
 from beskar_codegen.validate import build_project
 
 HANDLER = """
@@ -423,30 +427,36 @@ def test_a_module_stands_alone_without_a_root() -> None:
 
 
 def real_sources(count: int) -> list[Path]:
-    """A sample of the sources of the standard library and of installed packages; the same one each time."""
+    """A sample of the sources of the standard library and of installed packages; the same one each time.
+
+    ``BESKAR_ALL_SOURCES=1`` in the environment takes all of them.
+    """
     folders = [Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))]
     files = sorted({file for folder in folders for file in folder.rglob("*.py")})
-    return random.Random(7).sample(files, count)
+    return files if os.environ.get("BESKAR_ALL_SOURCES") else random.Random(7).sample(files, count)
 
 
+@pytest.mark.timeout(1800)
 def test_real_sources_are_read_without_an_exception() -> None:
-    for file in real_sources(120):
-        text = file.read_bytes().decode("utf-8", "replace")
+    for file in real_sources(400):
+        text = decoded("real.py", file.read_bytes()).text
         read_module("real.py", f"{text}\n# job_handler")
+        with suppress(SyntaxError):
+            read_surface(parse_source(text), "real")
 
 
-def test_quick_positions_are_those_of_libcst() -> None:
-    for file in real_sources(12):
-        text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
+def test_positions_are_those_of_libcst() -> None:
+    for file in random.Random(8).sample(real_sources(40), 12):
+        text = decoded("a.py", file.read_bytes()).text
         try:
-            ast.parse(text)
+            tree = ast.parse(text)
             module = cst.parse_module(text)
         except (SyntaxError, ValueError, cst.ParserSyntaxError):
             continue
-        tree = Tree("a.py", Piece.of(text), module)
+        positions = Positions("a.py", text)
         ranges = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
-        for node in module.body:
-            if isinstance(node, cst.ClassDef | cst.FunctionDef):
-                found, span = tree.place(node.name), ranges[node.name]
-                assert (found.line, found.column) == (span.start.line, span.start.column + 1)
-                assert (found.end_line, found.end_column) == (span.end.line, span.end.column + 1)
+        spans = [ranges[node.name] for node in module.body if isinstance(node, cst.ClassDef | cst.FunctionDef)]
+        found = [positions.name_place(node) for node in tree.body if isinstance(node, DEFINITIONS)]
+        assert [(each.line, each.column, each.end_line, each.end_column) for each in found] == [
+            (span.start.line, span.start.column + 1, span.end.line, span.end.column + 1) for span in spans
+        ]
