@@ -62,7 +62,7 @@ class ExecuteReader:
             is_method=not _NO_METHODS.intersection(decorators),
             is_known=all(each in _NO_METHODS | _HARMLESS | {"abstractmethod"} for each in decorators),
             is_abstract="abstractmethod" in decorators,
-            is_generator=is_generator(node),
+            is_generator=_is_generator(site, node),
             takes_context=_takes_context(params),
             text=", ".join(_parameters(site, params)),
         )
@@ -108,8 +108,10 @@ def _takes_context(params: ast.arguments) -> bool:
     return required <= 2 and (params.vararg is not None or positional >= 2)
 
 
-def is_generator(node: Function) -> bool:
+def _is_generator(site: ClassSite, node: Function) -> bool:
     """Whether it yields; what yields in a function within does not count."""
+    if not any("yield" in line for line in site.module.positions.lines[node.lineno - 1 : node.end_lineno]):
+        return False
     pending: list[ast.AST] = [*node.body]
     while pending:
         each = pending.pop()
