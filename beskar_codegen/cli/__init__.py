@@ -9,6 +9,7 @@ A mistake of the generator itself is one line too; ``--verbose`` shows where it 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -17,12 +18,11 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command with the arguments of this process; does not return."""
-    from beskar_codegen.cli.app import run  # noqa: PLC0415  # the package itself loads nothing
+    gc.disable()  # the process ends with the command, and many small objects live as long as it; watch turns it on
+    from beskar_codegen.cli.app import app  # noqa: PLC0415  # the package itself loads nothing
 
     try:
-        status = run(sys.argv[1:])
-        sys.stdout.flush()
-        sys.exit(status)
+        app(prog_name="beskar-codegen")
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

@@ -1,152 +1,187 @@
 """The ``beskar-codegen`` application: its commands and their options. What they do stands in the modules beside.
 
-It parses with argparse, unlike ``beskar``: typer loads a validation library for each command, which takes as long as
-everything that a check without changes may take, and this command runs at each commit.
+Importing this loads typer and the standard library; each command imports what it needs when it runs.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
-import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-_FORMATS: Final = ("text", "github", "json", "sarif")
-_MODES: Final = ("import", "standalone")
-_EXIT_CODES: Final = "exit codes: 0 fine; 1 stale or breaking; 2 diagnostics, or wrong use"
+import typer
 
+from beskar_codegen.cli.quick import QuickCommand, QuickGroup
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command; the answer is the exit code.
+_EXIT_CODES: Final = "Exit codes: 0 fine; 1 stale or breaking; 2 diagnostics, or wrong use."
 
-    Raises:
-        SystemExit: help was asked for, or the command was used wrongly.
-    """
-    parser = _parser()
-    given = parser.parse_args(arguments)
-    if given.command is None:
-        parser.print_help(sys.stderr)
-        return 2
-    if given.command != "watch":
-        gc.disable()  # the process ends with the command, and many small objects live as long as it
-    command: Callable[[argparse.Namespace], int] = given.run
-    return command(given)
+app = typer.Typer(
+    name="beskar-codegen",
+    cls=QuickGroup,
+    help="Checks the handler classes of Beskar Jobs, and writes typed descriptors, stubs and the contract.",
+    epilog="Settings stand in [tool.beskar.codegen] of pyproject.toml; options override them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help as plain text: rich takes longer to load than everything else
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 
+Format = Literal["text", "github", "json", "sarif"]
+Mode = Literal["import", "standalone"]
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="beskar-codegen",
-        description="Checks the handler classes of Beskar Jobs, and writes typed descriptors, stubs and the contract.",
-        epilog="Settings stand in [tool.beskar.codegen] of pyproject.toml; options override them.",
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-
-    def add(name: str, help_text: str, command: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-        added = commands.add_parser(
-            name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.", epilog=_EXIT_CODES
-        )
-        added.set_defaults(run=command)
-        added.add_argument("--verbose", action="store_true", help="show where an internal error happened")
-        return added
-
-    generate = add("generate", "write descriptors, stubs and the contract", _generate)
-    check = add("check", "see whether all that is generated is fresh; write nothing, show a diff", _check)
-    for each in (generate, check):
-        _add_settings(each)
-        _add_accept(each)
-        _add_no_cache(each)
-    generate.add_argument("--force", action="store_true", help="overwrite files that were edited or are not ours")
-    watch = add("watch", "generate, and again whenever something changes", _watch)
-    _add_settings(watch)
-    watch.add_argument("--interval", type=_interval, default=0.5, help="seconds between two looks (default: 0.5)")
-    listing = add("list", "list the job types, with queues, handlers and types", _list)
-    _add_settings(listing)
-    _add_no_cache(listing)
-    listing.add_argument("--json", action="store_true", help="write JSON")
-    explain = add("explain", "tell what a rule asks for, why, and how to keep it", _explain)
-    explain.add_argument("code", metavar="CODE", help="the code of a rule, as in JOBGEN004")
-    explain.add_argument("--json", action="store_true", help="write JSON")
-    add("rules", "list all rules", _rules).add_argument("--json", action="store_true", help="write JSON")
-    return parser
+_Root = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="The project.",
+        show_default="the nearest folder with a pyproject.toml",
+        exists=True,
+        file_okay=False,
+    ),
+]
+_Source = Annotated[list[str] | None, typer.Option(metavar="PATH", help="A folder or file with handlers; repeatable.")]
+_Descriptors = Annotated[str | None, typer.Option(metavar="PATH", help="The module with the descriptors.")]
+_Stubs = Annotated[str | None, typer.Option(metavar="FOLDER", help="Where the stubs go; '' for none.")]
+_Contract = Annotated[str | None, typer.Option(metavar="PATH", help="The contract file.")]
+_Mode = Annotated[Mode | None, typer.Option(help="Import the types, or write them out.")]
+_Format = Annotated[Format, typer.Option("--format", help="How diagnostics are written.")]
+_Accept = Annotated[
+    list[str] | None,
+    typer.Option(metavar="JOB_TYPE", help="Let this job type break its contract, or go; repeatable."),
+]
+_NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write .beskar_cache.")]
+_Verbose = Annotated[bool, typer.Option("--verbose", help="Show where an internal error happened.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--root", type=Path, metavar="FOLDER", help="the project (default: the nearest folder with a pyproject.toml)")
-    add("--source", action="append", metavar="PATH", help="a folder or file with handlers; repeatable")
-    add("--descriptors", metavar="PATH", help="the module with the descriptors")
-    add("--stubs", metavar="FOLDER", help="where the stubs go; '' for none")
-    add("--contract", metavar="PATH", help="the contract file")
-    add("--mode", choices=_MODES, help="import the types, or write them out")
-    add("--format", choices=_FORMATS, default="text", help="how diagnostics are written (default: text)")
-
-
-def _add_accept(parser: argparse.ArgumentParser) -> None:
-    text = "let this job type break its contract, or go; repeatable"
-    parser.add_argument("--accept", action="append", default=[], metavar="JOB_TYPE", help=text)
-
-
-def _add_no_cache(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-cache", action="store_true", help="neither read nor write .beskar_cache")
-
-
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         from beskar_codegen.version import VERSION  # noqa: PLC0415
 
-        sys.stdout.write(f"{VERSION}\n")
-        parser.exit()
+        typer.echo(VERSION)
+        raise typer.Exit
 
 
-def _interval(text: str) -> float:
-    seconds = float(text)
-    if not 0.05 <= seconds <= 60:
-        raise argparse.ArgumentTypeError("is a number of seconds from 0.05 to 60")
-    return seconds
+@app.callback()
+def _main(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The options before a command."""
 
 
-def _generate(given: argparse.Namespace) -> int:
+@app.command(cls=QuickCommand, epilog=_EXIT_CODES)
+def generate(
+    *,
+    root: _Root = None,
+    source: _Source = None,
+    descriptors: _Descriptors = None,
+    stubs: _Stubs = None,
+    contract: _Contract = None,
+    mode: _Mode = None,
+    form: _Format = "text",
+    accept: _Accept = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that were edited or are not ours.")] = False,
+    no_cache: _NoCache = False,
+    verbose: _Verbose = False,
+) -> None:
+    """Write descriptors, stubs and the contract."""
     from beskar_codegen.cli import commands  # noqa: PLC0415  # what --help does not need
 
-    run = commands.Run(given.root, _flags(given), given.format, use_cache=not given.no_cache)
-    return commands.generate(run, is_forced=given.force, accepted=tuple(given.accept))
+    run = commands.Run(root, _flags(source, descriptors, stubs, contract, mode), form, use_cache=not no_cache)
+    raise typer.Exit(commands.generate(run, is_forced=force, accepted=tuple(accept or ())))
 
 
-def _check(given: argparse.Namespace) -> int:
+@app.command(cls=QuickCommand, epilog=_EXIT_CODES)
+def check(
+    *,
+    root: _Root = None,
+    source: _Source = None,
+    descriptors: _Descriptors = None,
+    stubs: _Stubs = None,
+    contract: _Contract = None,
+    mode: _Mode = None,
+    form: _Format = "text",
+    accept: _Accept = None,
+    no_cache: _NoCache = False,
+    verbose: _Verbose = False,
+) -> None:
+    """See whether all that is generated is fresh; write nothing, show a diff."""
     from beskar_codegen.cli import commands  # noqa: PLC0415  # what --help does not need
 
-    run = commands.Run(given.root, _flags(given), given.format, use_cache=not given.no_cache)
-    return commands.check(run, accepted=tuple(given.accept))
+    run = commands.Run(root, _flags(source, descriptors, stubs, contract, mode), form, use_cache=not no_cache)
+    raise typer.Exit(commands.check(run, accepted=tuple(accept or ())))
 
 
-def _watch(given: argparse.Namespace) -> int:
+@app.command(cls=QuickCommand, epilog=_EXIT_CODES)
+def watch(
+    *,
+    root: _Root = None,
+    source: _Source = None,
+    descriptors: _Descriptors = None,
+    stubs: _Stubs = None,
+    contract: _Contract = None,
+    mode: _Mode = None,
+    form: _Format = "text",
+    interval: Annotated[float, typer.Option(min=0.05, max=60, help="Seconds between two looks.")] = 0.5,
+    verbose: _Verbose = False,
+) -> None:
+    """Generate, and again whenever something changes."""
     from beskar_codegen.cli.watch import watch_project  # noqa: PLC0415  # what --help does not need
 
-    return watch_project(given.root, _flags(given), given.format, given.interval)
+    raise typer.Exit(watch_project(root, _flags(source, descriptors, stubs, contract, mode), form, interval))
 
 
-def _list(given: argparse.Namespace) -> int:
+@app.command("list", cls=QuickCommand, epilog=_EXIT_CODES)
+def list_jobs(
+    *,
+    root: _Root = None,
+    source: _Source = None,
+    descriptors: _Descriptors = None,
+    stubs: _Stubs = None,
+    contract: _Contract = None,
+    mode: _Mode = None,
+    form: _Format = "text",
+    as_json: _AsJson = False,
+    no_cache: _NoCache = False,
+    verbose: _Verbose = False,
+) -> None:
+    """List the job types, with queues, handlers and types."""
     from beskar_codegen.cli import commands  # noqa: PLC0415  # what --help does not need
 
-    run = commands.Run(given.root, _flags(given), given.format, use_cache=not given.no_cache)
-    return commands.list_jobs(run, as_json=given.json)
+    run = commands.Run(root, _flags(source, descriptors, stubs, contract, mode), form, use_cache=not no_cache)
+    raise typer.Exit(commands.list_jobs(run, as_json=as_json))
 
 
-def _explain(given: argparse.Namespace) -> int:
+@app.command(cls=QuickCommand)
+def explain(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The code of a rule, as in JOBGEN004.")],
+    as_json: _AsJson = False,
+    verbose: _Verbose = False,
+) -> None:
+    """Tell what a rule asks for, why, and how to keep it."""
     from beskar_codegen.cli import rules  # noqa: PLC0415  # what --help does not need
 
-    return rules.explain(given.code, as_json=given.json)
+    raise typer.Exit(rules.explain(code, as_json=as_json))
 
 
-def _rules(given: argparse.Namespace) -> int:
+@app.command("rules", cls=QuickCommand)
+def list_rules(as_json: _AsJson = False, verbose: _Verbose = False) -> None:
+    """List all rules."""
     from beskar_codegen.cli import rules  # noqa: PLC0415  # what --help does not need
 
-    return rules.list_rules(as_json=given.json)
+    raise typer.Exit(rules.list_rules(as_json=as_json))
 
 
-def _flags(given: argparse.Namespace) -> dict[str, Any]:
+def _flags(
+    source: list[str] | None, descriptors: str | None, stubs: str | None, contract: str | None, mode: str | None
+) -> dict[str, Any]:
     """The settings that were given as options, by key."""
-    return {key: getattr(given, key) for key in ("source", "descriptors", "stubs", "contract", "mode")}
+    return {
+        "source": source or None,
+        "descriptors": descriptors,
+        "stubs": stubs,
+        "contract": contract,
+        "mode": mode,
+    }

@@ -7,6 +7,7 @@ with its cache. A first interrupt or a SIGTERM ends it, with exit code 0: that i
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -25,6 +26,7 @@ _Marks = dict[str, tuple[int, int]]
 
 def watch_project(root: Path | None, flags: Mapping[str, Any], form: ReportFormat, interval: float) -> int:
     """Watch until interrupted; *interval* in seconds. The answer is the exit code."""
+    gc.enable()  # this process lives long
     stop = threading.Event()
 
     def end(signum: int, frame: FrameType | None) -> None:

@@ -251,7 +251,30 @@ def test_options_override_settings_and_root_is_found_from_elsewhere(project: Pat
 def test_wrong_use_ends_with_2_and_says_how(tmp_path: Path, arguments: list[str]) -> None:
     done = run(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "usage: beskar-codegen" in done.stderr
+    assert "Usage: beskar-codegen" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["chek"], "No such command 'chek'"),
+        (["check", "--nonsense"], "No such option: --nonsense"),
+        (["check", "--format", "xml"], "'xml' is not one of 'text', 'github', 'json', 'sarif'"),
+        (["check", "--mode", "x"], "'x' is not one of 'import', 'standalone'"),
+        (["check", "--root", "nowhere"], "'nowhere' does not exist"),
+        (["watch", "--interval", "0"], "greater than or equal to 0.05"),
+        (["explain"], "Missing argument 'CODE'"),
+    ],
+)
+def test_an_error_of_use_names_the_mistake_and_where_help_is(
+    tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    done = run(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    told = " ".join(done.stderr.split())
+    assert complaint in told
+    assert "Try 'beskar-codegen" in told
+    assert "Traceback" not in told
 
 
 def test_an_internal_error_is_one_line_and_a_trace_with_verbose(project: Path) -> None:
@@ -295,26 +318,37 @@ def test_help_loads_neither_the_parser_nor_the_rules(tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n"
         "from beskar_codegen.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    print(sorted({'libcst', 'attrs', 'rich'} & set(sys.modules)))"
+        "try:\n    main()\nexcept SystemExit:\n"
+        "    print(sorted({'libcst', 'attrs', 'rich', 'pydantic'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.endswith("[]\n")
     for command in ("generate", "check", "watch", "explain", "list", "rules"):
-        assert f"    {command} " in done.stdout
+        assert f"\n  {command} " in done.stdout
 
 
-def test_a_check_without_changes_does_not_load_the_parser(fresh: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--no-cache"]])
+def test_what_a_command_is_not_given_is_as_if_the_default_were_given(fresh: Path, options: list[str]) -> None:
+    # Without options nothing is converted, with one everything is: both must come to the same.
+    edit(fresh / "app" / "types.py", 'cc: str = ""', 'cc: str = "x"')
+    plain, given = run(fresh, "check", *options), run(fresh, "check", *options, "--format", "text")
+    assert (plain.returncode, plain.stdout, plain.stderr) == (given.returncode, given.stdout, given.stderr)
+    assert plain.returncode == 1
+
+
+def test_a_check_without_changes_loads_neither_the_parser_nor_what_converts_options(fresh: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n"
         "from beskar_codegen.cli import main\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    print(end.code, 'libcst' in sys.modules)"
+        "try:\n    main()\nexcept SystemExit as end:\n"
+        "    print(end.code, sorted({'libcst', 'pydantic', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "check"], cwd=fresh, capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout == "0 False\n"
+    assert done.stdout == "0 []\n"
 
 
 def test_the_version_is_that_of_the_distribution(tmp_path: Path) -> None:
