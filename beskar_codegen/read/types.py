@@ -53,6 +53,8 @@ _FACTORIES: Final = {
     "make_dataclass",
 }
 _MAX_DEPTH: Final = 50
+_STRING: Final = "beskar_string"
+"""On nodes that were read from a string: the string."""
 
 
 class TypeReader:
@@ -66,18 +68,17 @@ class TypeReader:
         """The type that *node* means in *scope*.
 
         Args:
-            quoted: it stands in a string, not in the module itself.
+            quoted: it stands in a string, or is the value of an alias that does.
         """
         if depth > _MAX_DEPTH:
-            text = _text(scope, node, quoted)
-            return UnresolvedType(text, "refers to itself without end", exists=True, is_quoted=quoted)
+            return UnresolvedType(_shown(scope, node), "refers to itself without end", exists=True, is_quoted=quoted)
         match node:
             case ast.Name() | ast.Attribute():
                 return self._named(scope, node, (), quoted, depth)
             case ast.Constant(value=None):
                 return NoneType()
             case ast.Constant(value=str(value)):
-                return self._quoted(scope, value, _text(scope, node, quoted), depth)
+                return self._quoted(scope, value, _shown(scope, node), depth)
             case ast.Subscript():
                 return self._subscript(scope, node, quoted, depth)
             case ast.BinOp(left=one, op=ast.BitOr(), right=other):
@@ -86,13 +87,15 @@ class TypeReader:
             case ast.Constant(value=value) if value is Ellipsis:
                 return EllipsisType()
             case _:
-                return UnresolvedType(_text(scope, node, quoted), "is no type", is_quoted=quoted)
+                return UnresolvedType(_shown(scope, node), "is no type", is_quoted=quoted)
 
     def _quoted(self, scope: Scope, value: str, text: str, depth: int) -> TypeExpression:
         try:
             expression = parse_expression(value.strip())
         except SyntaxError:
             return UnresolvedType(text, "is no type: it cannot be parsed", is_quoted=True)
+        for node in ast.walk(expression):
+            setattr(node, _STRING, value.strip())
         return self.read(scope, expression, quoted=True, depth=depth + 1)
 
     def _named(
@@ -100,7 +103,7 @@ class TypeReader:
     ) -> TypeExpression:
         dotted = dotted_name(node)
         if dotted is None:
-            return UnresolvedType(_text(scope, node, quoted), "is no name", exists=True, is_quoted=quoted)
+            return UnresolvedType(_shown(scope, node), "is no name", exists=True, is_quoted=quoted)
         return self._meant(dotted, self.resolver.resolve(scope, dotted), arguments, quoted, depth)
 
     def _meant(
@@ -162,12 +165,12 @@ class TypeReader:
     def _subscript(self, scope: Scope, node: ast.Subscript, quoted: bool, depth: int) -> TypeExpression:
         dotted = dotted_name(node.value)
         if dotted is None:
-            return UnresolvedType(_text(scope, node, quoted), "is no name", exists=True, is_quoted=quoted)
+            return UnresolvedType(_shown(scope, node), "is no name", exists=True, is_quoted=quoted)
         symbol = self.resolver.resolve(scope, dotted)
         form = known_home(symbol) if isinstance(symbol, External) else ("", "")
         items = subscripted(node)
         if form == ("typing", "Literal"):
-            return self._literal(scope, items, quoted)
+            return self._literal(scope, items)
         if form in (("typing", "Annotated"), ("typing", "Final"), ("typing", "ClassVar")) and items:
             inner = self.read(scope, items[0], quoted=quoted, depth=depth + 1)
             return NamedType(*form, (inner,)) if form[1] == "ClassVar" else inner
@@ -186,13 +189,13 @@ class TypeReader:
             return NamedType("typing", "Never")
         return self.read(scope, item, quoted=quoted, depth=depth + 1)
 
-    def _literal(self, scope: Scope, items: Sequence[ast.expr], quoted: bool) -> TypeExpression:
+    def _literal(self, scope: Scope, items: Sequence[ast.expr]) -> TypeExpression:
         values: list[str] = []
         names: list[tuple[str, str, str]] = []
         for item in items:
             dotted = dotted_name(item)
             if dotted is None:
-                values.append(_text(scope, item, quoted))
+                values.append(_text(scope, item))
                 continue
             symbol = self.resolver.resolve(scope, dotted)
             found = home_of(symbol)
@@ -233,9 +236,17 @@ def subscripted(node: ast.Subscript) -> list[ast.expr]:
     return [node.slice]
 
 
-def _text(scope: Scope, node: ast.expr, quoted: bool) -> str:
-    """*node*, as written if it does not stand in a string, in 80 characters at the most."""
-    return (ast.unparse(node) if quoted else scope.module.positions.code(node))[:80]
+def _text(scope: Scope, node: ast.expr) -> str:
+    """*node* as written, in the module or in a string there."""
+    string: str | None = getattr(node, _STRING, None)
+    if string is None:
+        return scope.module.positions.code(node)
+    return ast.get_source_segment(f"({string}\n)", node) or ast.unparse(node)
+
+
+def _shown(scope: Scope, node: ast.expr) -> str:
+    """*node* as written, for a message."""
+    return _text(scope, node)[:80]
 
 
 def _may_be_type(value: ast.expr, annotation: ast.expr | None) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Final
 
-from beskar_codegen.model import ExecuteModel, HandlerDeclaration, NamedType, TypeExpression, UnionType
+from beskar_codegen.model import ExecuteModel, HandlerDeclaration, LiteralType, NamedType, TypeExpression, UnionType
 from beskar_codegen.read.types import variables
 from beskar_codegen.validate.portable import Portability, first_unresolved
 from beskar_codegen.validate.spelling import spelled
@@ -76,15 +77,33 @@ def _context_fits(annotation: TypeExpression, args_type: TypeExpression, types: 
 
 
 def same(first: TypeExpression, second: TypeExpression, types: Portability) -> bool:
-    """Whether two spellings mean one type, the members of unions in any order."""
+    """Whether two spellings mean one type, the members of unions and literals in any order."""
     if first == second:
         return True
     if isinstance(first, UnionType) and isinstance(second, UnionType):
         if len(first.members) != len(second.members):
             return False
         return all(any(same(one, other, types) for other in second.members) for one in first.members)
+    if isinstance(first, LiteralType) and isinstance(second, LiteralType):
+        return _meant(first) == _meant(second)
     if isinstance(first, NamedType) and isinstance(second, NamedType):
         alike = (first.module, first.name) == (second.module, second.name)
         if alike and len(first.arguments) == len(second.arguments):
             return all(same(one, other, types) for one, other in zip(first.arguments, second.arguments, strict=True))
     return False
+
+
+def _meant(literal: LiteralType) -> frozenset[object]:
+    """What the values of *literal* are, however they are spelled: constants, and homes of members of enums."""
+    homes: dict[str, object] = {text: (module, name) for text, module, name in literal.names}
+    return frozenset(homes[each] if each in homes else _constant(each) for each in literal.values)
+
+
+def _constant(text: str) -> object:
+    """What *text* means; what is no constant, and so no literal either, means but itself."""
+    try:
+        value: object = ast.literal_eval(text)
+        hash(value)
+    except (ValueError, TypeError, SyntaxError):
+        return (text,)
+    return value

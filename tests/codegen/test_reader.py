@@ -195,6 +195,48 @@ def test_newer_syntax_than_the_running_python_is_read(build: Build) -> None:
     assert (handler.place.line, handler.place.column) == (15, 7)
 
 
+LONG = "a" * 120
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (f"Literal['{LONG}']", f"'{LONG}'"),
+        (f"'Literal[\"{LONG}\"]'", f'"{LONG}"'),
+        ("'Literal[0x10]'", "0x10"),
+        ("'\u00fc' \"| Literal['\u00fc']\"", "'\u00fc'"),
+    ],
+)
+def test_literals_stay_as_they_are_written(build: Build, annotation: str, value: str) -> None:
+    args = f"from typing import Literal\n\u00fc = int\n\n@attrs.frozen\nclass Args:\n    name: {annotation}\n"
+    model, diagnostics = build(a=IMPORTS + args + HANDLER)
+    assert diagnostics == []
+    (field,) = model.handlers[0].parameters
+    assert f"values=({value!r},)" in repr(field.type)
+
+
+@pytest.mark.parametrize(
+    ("declared", "returned", "is_same"),
+    [
+        ("Literal['a', 'b']", 'Literal["b", "a"]', True),
+        ("'Kind'", "Kind", True),
+        ("Literal[16]", "'Literal[0x10]'", True),
+        ("Literal[E.A]", "Literal[F.A]", True),
+        ("Literal[E.A]", "Literal[E.B]", False),
+        ("Literal['a']", "Literal['b']", False),
+        ("Literal['a']", "Literal[nothing()]", False),
+    ],
+)
+def test_literals_are_the_same_by_value(build: Build, declared: str, returned: str, is_same: bool) -> None:
+    text = (
+        f"{IMPORTS}from enum import StrEnum\nfrom typing import Literal\nKind = Literal['a']\n"
+        "class E(StrEnum):\n    A = 'a'\n    B = 'b'\nF = E\n"
+        f"{ARGS}\n@job_handler('x')\nclass A(JobHandlerWithResult[Args, {declared}]):\n"
+        f"    async def execute(self, context: JobContext[Args]) -> {returned}: ...\n"
+    )
+    assert [each.code for each in build(a=text)[1]] == ([] if is_same else ["JOBGEN010"])
+
+
 def test_constants_and_enums_name_job_types_and_queues(build: Build) -> None:
     text = (
         f"{IMPORTS}from names import Q, PREFIX\n"
