@@ -1,0 +1,13 @@
+import attrs
+
+
+@attrs.frozen
+class MailArgs:
+    address: str
+    cc: str = ""
+    subject: str = "Hello"
+
+
+@attrs.frozen
+class MailResult:
+    message_id: str
