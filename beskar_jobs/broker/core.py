@@ -11,10 +11,11 @@ The core is not thread-safe; a shell with threads puts a lock around it. Nothing
 
 Failure modes. What a peer does wrong (malformed bytes, a broken rule, silence) costs that peer its connection, with a
 reason code where the protocol has room for one, and its Will is published. A peer that does not read has its messages
-queued up to a bound; see :mod:`beskar_jobs.broker.sessions`. The core keeps everything in memory: a broker that stops
-forgets its sessions and, unless the shell hands them on, its retained messages.
+queued up to a bound; see :mod:`beskar_jobs.broker.sessions`. What is over another bound is refused; see
+:mod:`beskar_jobs.broker.limits`. The core keeps everything in memory: a broker that stops forgets its sessions and its
+retained messages, unless the shell hands them on or a journal (:mod:`beskar_jobs.broker.journal`) keeps them.
 
-Not done: shared subscriptions (refused with 0x9E), topic aliases towards clients, enhanced authentication (4.12).
+Not done: topic aliases towards clients, enhanced authentication (4.12).
 """
 
 from __future__ import annotations
@@ -29,21 +30,22 @@ from mqtt5 import (
     ConnectPacket,
     DisconnectPacket,
     DisconnectReasonCode,
-    PublishPacket,
 )
 
 from beskar_jobs.broker.acknowledging import acknowledge
 from beskar_jobs.broker.deadlines import Deadlines
 from beskar_jobs.broker.framing import MAX_CONNECT_SIZE, PeerFault, decode, packet_end
-from beskar_jobs.broker.messages import Message, plain_layout
+from beskar_jobs.broker.journal import Journal
+from beskar_jobs.broker.limits import BrokerLimits, Counters, Statistics
+from beskar_jobs.broker.messages import Message
+from beskar_jobs.broker.publishing import accept_publish, publish_will
 from beskar_jobs.broker.routing import Router
-from beskar_jobs.broker.sessions import NEVER, BrokerLimits, Counters, Peer, Session
+from beskar_jobs.broker.sessions import NEVER, Peer, Session, Subscription
+from beskar_jobs.broker.shared import hand_on
 from beskar_jobs.broker.subscribing import subscribe, unsubscribe
 
 logger = logging.getLogger("beskar_jobs.broker")
 
-_PUBACK, _PUBREC = b"\x40", b"\x50"
-_NO_MATCHING_SUBSCRIBERS = b"\x10"
 _PINGRESP = b"\xd0\x00"
 _KEEP_ALIVE_GRACE = 1.5  # 3.1.2.10
 
@@ -55,9 +57,16 @@ class BrokerCore:
         limits: bounds.
         make_client_id: makes the identifier of a client that brings none.
         router: where subscriptions and retained messages live; given to go on with those of an earlier broker.
+        journal: told of what is to outlive this broker.
     """
 
-    def __init__(self, limits: BrokerLimits, make_client_id: Callable[[], str], router: Router | None = None) -> None:
+    def __init__(
+        self,
+        limits: BrokerLimits,
+        make_client_id: Callable[[], str],
+        router: Router | None = None,
+        journal: Journal | None = None,
+    ) -> None:
         self.limits = limits
         self.router = router or Router()
         self.sessions: dict[str, Session] = {}
@@ -66,7 +75,8 @@ class BrokerCore:
         self._ready: list[Peer] = []
         self._peers: set[Peer] = set()
         self._deadlines = Deadlines()
-        self.router.bind(self._deadlines)
+        self._journal = journal
+        self.router.bind(self._deadlines, limits, self.counters, journal)
 
     # Connections
 
@@ -82,6 +92,7 @@ class BrokerCore:
         if peer.closing:
             return
         peer.last_seen = now
+        peer.bytes_received += len(data)
         if peer.partial:
             peer.partial += data
             if len(peer.partial) < peer.needed:
@@ -106,7 +117,10 @@ class BrokerCore:
     def lost(self, peer: Peer, now: float) -> None:
         """The connection is gone. Without a DISCONNECT before, this publishes the Will."""
         peer.closing = True
-        self._peers.discard(peer)
+        if peer in self._peers:
+            self._peers.remove(peer)
+            self.counters.bytes_received += peer.bytes_received
+            self.counters.bytes_sent += peer.bytes_sent
         self._part(peer, now)
 
     def drained(self, peer: Peer, now: float) -> None:
@@ -136,6 +150,53 @@ class BrokerCore:
         for peer in self._peers:
             peer.close(DisconnectReasonCode.SERVER_SHUTTING_DOWN if peer.session is not None else None)
             peer.session = None
+
+    def publish(self, message: Message, *, retain: bool = False) -> int:
+        """Publish as the broker itself, below ``$SYS`` too; how many sessions it went to."""
+        return self.router.publish(message, retain, None)
+
+    def statistics(self) -> Statistics:
+        """What there is, and what was counted. Costs time in proportion to the sessions."""
+        counters = self.counters
+        return Statistics(
+            clients=sum(session.peer is not None for session in self.sessions.values()),
+            sessions=len(self.sessions),
+            subscriptions=self.router.subscription_count,
+            retained_messages=self.router.retained_count,
+            retained_bytes=self.router.retained_bytes,
+            queued_messages=sum(len(session.queue) for session in self.sessions.values()),
+            published=counters.published,
+            delivered=counters.delivered,
+            dropped=counters.dropped,
+            expired=counters.expired,
+            refused=counters.refused,
+            handed_on=counters.handed_on,
+            wills=counters.wills,
+            bytes_received=counters.bytes_received + sum(peer.bytes_received for peer in self._peers),
+            bytes_sent=counters.bytes_sent + sum(peer.bytes_sent for peer in self._peers),
+        )
+
+    # What a journal has kept; to be put back before the first connection
+
+    def restore_retained(self, message: Message) -> None:
+        self.router.restore_retained(message)
+
+    def restore_session(self, client_id: str, expiry_interval: int, expires_at: float | None, now: float) -> Session:
+        """A session whose client is away; *expires_at*: ``None`` if never. The journal is not told of any of this."""
+        session = self.sessions[client_id] = Session(client_id, self.limits, self.counters)
+        session.expiry_interval = expiry_interval
+        session.expires_at = expires_at
+        if expires_at is not None:
+            self._deadlines.add(max(now, expires_at), lambda at: self._check_session(session, at))
+        return session
+
+    def restore_subscription(self, pattern: str, subscription: Subscription) -> None:
+        self.router.add(pattern, subscription)
+
+    def restored(self) -> None:
+        """All is back: from here on the journal is told."""
+        for session in self.sessions.values():
+            session.journal = self._journal
 
     # Time
 
@@ -223,6 +284,10 @@ class BrokerCore:
             peer.send(ConnAckPacket(reason_code=ConnAckReasonCode.BAD_AUTHENTICATION_METHOD).write())
             peer.close(None)
             return
+        if not packet.receive_max or packet.max_packet_size == 0:  # 3.1.2.11.3, 3.1.2.11.4
+            peer.send(ConnAckPacket(reason_code=ConnAckReasonCode.PROTOCOL_ERROR).write())
+            peer.close(None)
+            return
         client_id = packet.client_id or self._make_client_id()
         session = self.sessions.get(client_id)
         if session is not None and session.peer is not None:
@@ -236,72 +301,51 @@ class BrokerCore:
             session = None
         present = session is not None
         if session is None:
+            if len(self.sessions) >= self.limits.max_sessions:
+                self.counters.refused += 1
+                logger.warning("client %r not let in: there are %d sessions already", client_id, len(self.sessions))
+                peer.send(ConnAckPacket(reason_code=ConnAckReasonCode.QUOTA_EXCEEDED).write())
+                peer.close(None)
+                return
             session = self.sessions[client_id] = Session(client_id, self.limits, self.counters)
         session.expiry_interval = packet.session_expiry_interval
         session.will = packet.will
+        if self._journal is not None:
+            self._note(session, self._journal)
         peer.session = session
-        peer.keep_alive = packet.keep_alive
-        peer.receive_max = packet.receive_max or 65_535
+        most = self.limits.max_keep_alive
+        peer.keep_alive = min(packet.keep_alive or most, most) if most else packet.keep_alive
+        peer.receive_max = packet.receive_max
         peer.max_packet_size = packet.max_packet_size
-        if packet.keep_alive:
-            self._deadlines.add(
-                now + _KEEP_ALIVE_GRACE * packet.keep_alive, lambda at: self._check_keep_alive(peer, at)
-            )
+        peer.wants_reasons = packet.request_problem_info
+        if peer.keep_alive:
+            self._deadlines.add(now + _KEEP_ALIVE_GRACE * peer.keep_alive, lambda at: self._check_keep_alive(peer, at))
         peer.send(
             ConnAckPacket(
                 session_present=present,
                 assigned_client_id=None if packet.client_id else client_id,
+                server_keep_alive=None if peer.keep_alive == packet.keep_alive else peer.keep_alive,
                 receive_max=self.limits.receive_max,
                 topic_alias_max=self.limits.topic_alias_max,
                 max_packet_size=self.limits.max_packet_size,
-                shared_subscription_available=False,
             ).write()
         )
         session.attach(peer, now)
+        for group in session.groups:
+            group.rescue(now)
+
+    def _note(self, session: Session, journal: Journal) -> None:
+        """Have the journal follow the session from here on, or forget it, as it outlives its connection or not."""
+        if session.expiry_interval:
+            session.journal = journal
+            session.expires_at = None
+            journal.session_changed(session)
+        elif session.journal is not None:
+            session.journal = None
+            journal.session_ended(session.client_id)
 
     def _on_publish(self, peer: Peer, session: Session, raw: bytes, body: int, now: float) -> None:
-        first = raw[0]
-        packet_id: int | None
-        layout = plain_layout(raw, body)
-        if layout is not None:
-            topic_end, payload_at = layout
-            try:
-                topic = str(raw[body + 2 : topic_end], "utf-8")
-            except UnicodeDecodeError:
-                raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "a topic name is not UTF-8") from None
-            packet_id = raw[topic_end] << 8 | raw[topic_end + 1] if first & 0x06 else None
-            message = Message.from_plain(topic, raw, topic_end, payload_at, now)
-        else:
-            packet = decode(raw, body)
-            assert isinstance(packet, PublishPacket)
-            if packet.subscription_ids:
-                raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a client's PUBLISH has a subscription identifier")
-            topic_end = body + 2 + (raw[body] << 8 | raw[body + 1])
-            packet_id = packet.packet_id
-            topic = packet.topic
-            if packet.topic_alias is not None:
-                topic = peer.resolve_alias(packet.topic_alias, topic, self.limits.topic_alias_max)
-            message = Message.from_packet(packet, topic, raw, topic_end, now)
-        publish = self.router.publish
-        qos = message.qos
-        if not qos:
-            publish(message, first & 1, session)
-            return
-        if not packet_id:
-            raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a PUBLISH has the packet identifier 0")
-        identifier = packet_id.to_bytes(2)
-        if qos == 1:
-            if publish(message, first & 1, session):
-                peer.send(_PUBACK + b"\x02" + identifier)
-            else:
-                peer.send(_PUBACK + b"\x03" + identifier + _NO_MATCHING_SUBSCRIBERS)
-            return
-        if packet_id not in session.received_ids:
-            if len(session.received_ids) >= self.limits.receive_max:
-                raise PeerFault(DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, "too many unfinished QoS 2 publishes")
-            session.received_ids.add(packet_id)
-            publish(message, first & 1, session)
-        peer.send(_PUBREC + b"\x02" + identifier)
+        accept_publish(self.router, peer, raw, body, now)
 
     def _on_other(self, peer: Peer, session: Session, packet: mqtt5.Packet, now: float) -> None:
         match packet:
@@ -338,7 +382,7 @@ class BrokerCore:
     def _refuse(self, peer: Peer, fault: PeerFault, data: bytes) -> None:
         """Say why, as far as the protocol has words for it before and after CONNACK (4.13)."""
         if peer.session is not None:
-            peer.close(fault.reason)
+            peer.close(fault.reason, str(fault))
             return
         if data[:1] == b"\x10":
             level = data.find(b"\x00\x04MQTT") + 6
@@ -363,11 +407,14 @@ class BrokerCore:
                 session.will_at = now + delay
             else:
                 self._publish_will(session, now)
+        hand_on(session, now)
         if not interval:
             self._end(session, now)
             return
         if interval != NEVER:
             session.expires_at = now + interval
+        if session.journal is not None:
+            session.journal.session_changed(session)
         self._deadlines.add(now, lambda at: self._check_session(session, at))
 
     def _end(self, session: Session, now: float) -> None:
@@ -376,9 +423,12 @@ class BrokerCore:
             self._publish_will(session, now)
         if self.sessions.get(session.client_id) is session:
             del self.sessions[session.client_id]
-        for topic_filter in session.subscriptions:
-            self.router.remove(topic_filter, session)
-        session.subscriptions.clear()
+        hand_on(session, now, ended=True)
+        if session.journal is not None:
+            session.journal.session_ended(session.client_id)
+            session.journal = None
+        for pattern in list(session.subscriptions):
+            self.router.remove(pattern, session)
 
     def _publish_will(self, session: Session, now: float) -> None:
         will = session.will
@@ -386,11 +436,8 @@ class BrokerCore:
         session.will_at = None
         if will is None:
             return
-        message = Message.from_will(will, now)
-        try:
-            self.router.publish(message, will.retain, session)
-        except PeerFault as fault:
-            logger.warning("Will of client %r not published: %s", session.client_id, fault)
+        self.counters.wills += 1
+        publish_will(self.router, session.client_id, will, session, now)
 
     def _name(self, peer: Peer) -> str:
         return peer.label if peer.session is None else f"client {peer.session.client_id!r} at {peer.label}"

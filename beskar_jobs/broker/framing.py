@@ -6,7 +6,7 @@ one, and a packet over the limit is refused at its first bytes, before anything 
 
 from __future__ import annotations
 
-from mqtt5 import DisconnectReasonCode, Packet, read
+from mqtt5 import DisconnectReasonCode, Packet, PubAckReasonCode, read
 
 from beskar_jobs.broker.strings import strings_are_valid
 
@@ -18,6 +18,14 @@ class PeerFault(Exception):
     """What a peer did breaks the protocol or a limit; it costs that peer its connection."""
 
     def __init__(self, reason: DisconnectReasonCode, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class Refusal(Exception):
+    """What a peer asked for is over a bound, or not for it; it costs that request only, and the connection goes on."""
+
+    def __init__(self, reason: PubAckReasonCode, text: str) -> None:
         super().__init__(text)
         self.reason = reason
 

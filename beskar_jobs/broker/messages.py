@@ -111,6 +111,18 @@ class Message:
         kept.expires_at = self.expires_at
         return kept
 
+    @classmethod
+    def from_stored(cls, packet: bytes, received: float) -> Message:
+        """From what :meth:`stored` gave; *received*: when the broker got it, in monotonic seconds of now."""
+        source = cast(PublishPacket, read(memoryview(packet))[0])
+        interval = source.message_expiry_interval
+        return cls(source, source.topic, int(source.qos), received, len(source.payload), interval=interval)
+
+    def stored(self) -> bytes:
+        """A PUBLISH with all that is to be known to make the message again, but for when it was received."""
+        head, tail = self._encode(self.qos, False, (), self.received)
+        return head + b"\x00\x01" + tail if self.qos else head
+
     @property
     def empty(self) -> bool:
         return self.size == 0

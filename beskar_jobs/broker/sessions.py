@@ -1,4 +1,4 @@
-"""What the broker keeps per connection (:class:`Peer`) and per client identifier (:class:`Session`).
+"""What the broker keeps per client identifier: subscriptions, and what is owed to the client (MQTT 5.0, 4.1).
 
 Flow of a delivery: straight into the peer's outbox while the peer takes what it is given; into the session's queue
 while it does not: it is away, its transport is congested, its outbox has reached the high-water mark, or its Receive
@@ -13,132 +13,25 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import attrs
-from mqtt5 import DisconnectPacket, DisconnectReasonCode, Will
+from mqtt5 import Will
 
-from beskar_jobs.broker.framing import PeerFault
+from beskar_jobs.broker.journal import Journal
+from beskar_jobs.broker.limits import BrokerLimits, Counters
 from beskar_jobs.broker.messages import Message
+from beskar_jobs.broker.peers import Peer
+
+if TYPE_CHECKING:
+    from beskar_jobs.broker.shared import SharedGroup
+
+__all__ = ["NEVER", "BrokerLimits", "Counters", "Delivery", "Peer", "Session", "Subscription"]
 
 logger = logging.getLogger("beskar_jobs.broker")
 
 NEVER = 0xFFFFFFFF
 """Session Expiry Interval of a session that does not expire (3.1.2.11.2)."""
-
-
-@attrs.frozen
-class BrokerLimits:
-    """Bounds of the broker.
-
-    Attributes:
-        max_packet_size: bytes of a packet that a client may send.
-        max_queued_messages: messages that wait for one session.
-        max_queued_bytes: the same, in payload bytes.
-        high_water: bytes handed to a peer's transport at once; the rest stays queued as references.
-        connect_timeout: seconds from connection to CONNECT.
-        receive_max: QoS 2 publishes of one client that may be unfinished.
-        topic_alias_max: topic aliases that a client may set.
-    """
-
-    max_packet_size: int = 64 * 1024 * 1024
-    max_queued_messages: int = 100_000
-    max_queued_bytes: int = 256 * 1024 * 1024
-    high_water: int = 1024 * 1024
-    connect_timeout: float = 10.0
-    receive_max: int = 65_535
-    topic_alias_max: int = 64
-
-
-class Counters:
-    """What a broker counts over all its sessions, those that have ended included."""
-
-    __slots__ = ("dropped",)
-
-    def __init__(self) -> None:
-        self.dropped = 0
-
-
-class Peer:
-    """One connection, without its socket: what came in and is incomplete, what goes out and is not taken yet.
-
-    Attributes:
-        label: who it is, for the log.
-        context: whatever the shell wants to find again.
-        ready: the broker's list of peers that have output; a peer enters it when its outbox stops being empty.
-        paused: its transport is congested; set by the shell.
-    """
-
-    __slots__ = (
-        "aliases",
-        "closing",
-        "context",
-        "keep_alive",
-        "label",
-        "last_seen",
-        "max_packet_size",
-        "needed",
-        "outbox",
-        "outbox_size",
-        "partial",
-        "paused",
-        "ready",
-        "receive_max",
-        "session",
-    )
-
-    def __init__(self, label: str, context: object, ready: list[Peer], now: float) -> None:
-        self.label = label
-        self.context = context
-        self.ready = ready
-        self.outbox: list[bytes] = []
-        self.outbox_size = 0
-        self.closing = False
-        self.paused = False
-        self.partial = bytearray()
-        self.needed = 0
-        self.last_seen = now
-        self.keep_alive = 0
-        self.receive_max = 65_535
-        self.max_packet_size: int | None = None
-        self.aliases: dict[int, str] = {}
-        self.session: Session | None = None
-
-    def send(self, data: bytes) -> None:
-        if not self.outbox:
-            self.ready.append(self)
-        self.outbox.append(data)
-        self.outbox_size += len(data)
-
-    def take(self) -> bytes:
-        """All that is to be sent now, as one piece; the outbox is empty afterwards."""
-        data = self.outbox[0] if len(self.outbox) == 1 else b"".join(self.outbox)
-        self.outbox.clear()
-        self.outbox_size = 0
-        return data
-
-    def resolve_alias(self, alias: int, topic: str, highest: int) -> str:
-        """The topic of a PUBLISH with a topic alias (3.3.2.3.4); *topic*, if not empty, sets it.
-
-        Raises:
-            PeerFault: the alias is over *highest*, or was never set.
-        """
-        if not 0 < alias <= highest:
-            raise PeerFault(DisconnectReasonCode.TOPIC_ALIAS_INVALID, f"topic alias {alias} is out of range")
-        if topic:
-            self.aliases[alias] = topic
-            return topic
-        known = self.aliases.get(alias)
-        if known is None:
-            raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, f"topic alias {alias} was never set")
-        return known
-
-    def close(self, reason: DisconnectReasonCode | None) -> None:
-        """Mark for closing, after what is in the outbox; with a DISCONNECT if there is a *reason* to tell."""
-        if self.closing:
-            return
-        self.closing = True
-        # An empty piece makes the peer ready as well, so that the shell learns of the closing.
-        self.send(b"" if reason is None else DisconnectPacket(reason_code=reason).write())
 
 
 class Subscription:
@@ -155,13 +48,32 @@ class Subscription:
         self.retain_as_published = retain_as_published
         self.identifier = identifier
 
+    @property
+    def identifiers(self) -> tuple[int, ...]:
+        return () if self.identifier is None else (self.identifier,)
+
 
 class Delivery:
-    """A message for one session: waiting in its queue, or in flight. ``packet_id`` is 0 until it is first sent."""
+    """A message for one session: waiting in its queue, or in flight.
 
-    __slots__ = ("message", "packet_id", "qos", "retain", "subscription_ids")
+    Attributes:
+        packet_id: 0 until it is first sent.
+        group: the shared subscription it came by, as long as it may go to another member.
+        number: for a journal to use.
+    """
 
-    def __init__(self, message: Message, qos: int, retain: bool, subscription_ids: tuple[int, ...]) -> None:
+    __slots__ = ("group", "message", "number", "packet_id", "qos", "retain", "subscription_ids")
+
+    def __init__(
+        self,
+        message: Message,
+        qos: int,
+        retain: bool,
+        subscription_ids: tuple[int, ...],
+        group: SharedGroup | None = None,
+    ) -> None:
+        self.group = group
+        self.number = 0
         self.message = message
         self.qos = qos
         self.retain = retain
@@ -175,7 +87,13 @@ class Session:
     Attributes:
         dropped: messages that did not fit into the queue, or into the client's Maximum Packet Size.
         in_flight: by packet identifier, what was sent and is not acknowledged; ``None``: QoS 2, released.
+        handed_on: packet identifiers in flight whose messages have gone to another member of a shared subscription.
         received_ids: packet identifiers of QoS 2 messages received and not released.
+        journal: told of what is owed to the session, if that outlives the connection and there is a journal.
+        groups: the shared subscriptions it is a member of.
+        stuck: it holds messages of a shared subscription and makes no progress.
+        watched: a deadline looks whether it makes progress.
+        progress_at: monotonic seconds when it last acknowledged or took a message, as far as it is in a group.
     """
 
     __slots__ = (
@@ -189,11 +107,17 @@ class Session:
         "dropped",
         "expires_at",
         "expiry_interval",
+        "groups",
+        "handed_on",
         "in_flight",
+        "journal",
         "peer",
+        "progress_at",
         "queue",
         "received_ids",
+        "stuck",
         "subscriptions",
+        "watched",
         "will",
         "will_at",
     )
@@ -216,6 +140,25 @@ class Session:
         self.will: Will | None = None
         self.will_at: float | None = None
         self.dropped = 0
+        self.journal: Journal | None = None
+        self.groups: set[SharedGroup] = set()
+        self.handed_on: set[int] = set()
+        self.stuck = False
+        self.watched = False
+        self.progress_at = 0.0
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether a message would go out at once."""
+        peer = self.peer
+        return not (
+            peer is None
+            or self.queue
+            or peer.paused
+            or peer.closing
+            or peer.outbox_size >= self._limits.high_water
+            or len(self.in_flight) >= peer.receive_max
+        )
 
     def attach(self, peer: Peer, now: float) -> None:
         """Go on over *peer*: what was in flight is queued again, first, under its identifier (4.4)."""
@@ -235,6 +178,10 @@ class Session:
     def detach(self) -> None:
         """The connection is gone. QoS 0 is not kept for a client that is away (4.4 keeps QoS 1 and 2)."""
         self.peer = None
+        self.stuck = False
+        for packet_id in self.handed_on:
+            self.in_flight.pop(packet_id, None)
+        self.handed_on.clear()
         kept = [delivery for delivery in self.queue if delivery.qos and not delivery.packet_id]
         self.queue = deque(kept)
         self._queued_bytes = sum(delivery.message.size for delivery in kept)
@@ -248,11 +195,12 @@ class Session:
         now: float,
         *,
         bounded: bool = True,
+        group: SharedGroup | None = None,
     ) -> None:
         peer = self.peer
         if peer is None:
             if qos:
-                self._enqueue(Delivery(message, qos, retain, subscription_ids), bounded=bounded)
+                self._enqueue(Delivery(message, qos, retain, subscription_ids, group), bounded=bounded)
             return
         if (
             self.queue
@@ -260,9 +208,12 @@ class Session:
             or peer.outbox_size >= self._limits.high_water
             or (qos and len(self.in_flight) >= peer.receive_max)
         ):
-            self._enqueue(Delivery(message, qos, retain, subscription_ids), bounded=bounded)
+            self._enqueue(Delivery(message, qos, retain, subscription_ids, group), bounded=bounded)
         elif qos:
-            self._send_acknowledged(peer, Delivery(message, qos, retain, subscription_ids), now)
+            delivery = Delivery(message, qos, retain, subscription_ids, group)
+            if self.journal is not None:
+                self.journal.owed(self, delivery)
+            self._send_acknowledged(peer, delivery, now)
         else:
             frame, _ = message.frame(0, retain, subscription_ids, now)
             if self._fits(peer, len(frame), message):
@@ -283,8 +234,11 @@ class Session:
             queue.popleft()
             message = delivery.message
             self._queued_bytes -= message.size
+            if self.groups:
+                self.progress_at = now
             if message.expired(now):
-                self.in_flight.pop(delivery.packet_id, None)
+                self._counters.expired += 1
+                self._forget(delivery)
             elif delivery.qos:
                 self._send_acknowledged(peer, delivery, now)
             else:
@@ -295,9 +249,17 @@ class Session:
     def acknowledged(self, packet_id: int, now: float) -> None:
         """PUBACK, PUBCOMP, or a PUBREC that refuses: the message is done with."""
         if packet_id in self.in_flight:
-            del self.in_flight[packet_id]
+            delivery = self.in_flight.pop(packet_id)
             if self._outstanding:
                 self._outstanding -= 1
+            if self.groups or self.handed_on:
+                self.progress_at = now
+                self.stuck = False
+                if packet_id in self.handed_on:
+                    self.handed_on.remove(packet_id)
+                    delivery = None  # settled when it was handed on
+            if self.journal is not None and delivery is not None:
+                self.journal.settled(self, delivery)
             if self.queue:
                 self.pump(now)
 
@@ -305,15 +267,63 @@ class Session:
         """PUBREC: from now on only the release is repeated. Whether the identifier is known."""
         if packet_id not in self.in_flight:
             return False
+        delivery = self.in_flight[packet_id]
+        if self.journal is not None and delivery is not None:
+            self.journal.settled(self, delivery)
         self.in_flight[packet_id] = None
         return True
+
+    def owes_shared(self) -> bool:
+        """Whether it has messages of a shared subscription that it has not done."""
+        if not self.groups:
+            return False
+        in_flight = self.in_flight.values()
+        return any(each is not None and each.group is not None for each in in_flight) or any(
+            each.group is not None for each in self.queue
+        )
+
+    def take_out(self, goes: Callable[[Delivery], bool]) -> list[Delivery]:
+        """Remove what *goes*, in order. What the present connection has been sent keeps its place in the window."""
+        taken: list[Delivery] = []
+        waiting = {each.packet_id for each in self.queue}
+        for packet_id, delivery in list(self.in_flight.items()):
+            if delivery is not None and goes(delivery):
+                taken.append(delivery)
+                if self.peer is None or packet_id in waiting:
+                    del self.in_flight[packet_id]
+                else:
+                    self.handed_on.add(packet_id)
+        kept: deque[Delivery] = deque()
+        for delivery in self.queue:
+            if not goes(delivery):
+                kept.append(delivery)
+            elif not delivery.packet_id:
+                taken.append(delivery)
+        self.queue = kept
+        self._queued_bytes = sum(each.message.size for each in kept)
+        if self.journal is not None:
+            for delivery in taken:
+                if delivery.qos:
+                    self.journal.settled(self, delivery)
+        return taken
+
+    def restore_delivery(self, delivery: Delivery) -> None:
+        """Put back what a journal has kept. In order, while the client is away."""
+        self.queue.append(delivery)
+        self._queued_bytes += delivery.message.size
+
+    def _forget(self, delivery: Delivery) -> None:
+        """It is neither sent nor kept."""
+        self.in_flight.pop(delivery.packet_id, None)
+        if self.journal is not None and delivery.qos:
+            self.journal.settled(self, delivery)
 
     def _send_acknowledged(self, peer: Peer, delivery: Delivery, now: float) -> None:
         message = delivery.message
         head, tail = message.frame(delivery.qos, delivery.retain, delivery.subscription_ids, now)
         size = len(head) + 2 + len(tail)
         if not self._fits(peer, size, message):
-            self.in_flight.pop(delivery.packet_id, None)
+            self._forget(delivery)
             return
         packet_id = delivery.packet_id
         if packet_id:
@@ -349,6 +359,8 @@ class Session:
             return
         self.queue.append(delivery)
         self._queued_bytes += message.size
+        if self.journal is not None and delivery.qos:
+            self.journal.owed(self, delivery)
 
     def _drop(self, message: Message, why: str) -> None:
         self.dropped += 1

@@ -17,31 +17,31 @@ from typing import Generic, TypeVar
 V = TypeVar("V")
 
 MAX_LEVELS = 200
-"""Levels that a name or a filter may have."""
+"""Levels that a name or a filter may have, unless told otherwise."""
 
 
-def name_fault(name: str) -> str | None:
-    """Why *name* cannot be published to; ``None`` if it can."""
+def name_fault(name: str, levels: int = MAX_LEVELS) -> str | None:
+    """Why *name* cannot be published to; ``None`` if it can. *levels*: as many it may have."""
     if not name:
         return "a topic name is not empty"
     if "+" in name or "#" in name:
         return f"topic name {name[:80]!r} holds a wildcard"
     if "\0" in name:
         return f"topic name {name[:80]!r} holds NUL"
-    if name.count("/") >= MAX_LEVELS:
-        return f"topic name {name[:80]!r} has more than {MAX_LEVELS} levels"
+    if name.count("/") >= levels:
+        return f"topic name {name[:80]!r} has more than {levels} levels"
     return None
 
 
-def filter_fault(text: str) -> str | None:
-    """Why *text* cannot be subscribed to; ``None`` if it can."""
+def filter_fault(text: str, most: int = MAX_LEVELS) -> str | None:
+    """Why *text* cannot be subscribed to; ``None`` if it can. *most*: as many levels it may have."""
     if not text:
         return "a topic filter is not empty"
     if "\0" in text:
         return f"topic filter {text[:80]!r} holds NUL"
     levels = text.split("/")
-    if len(levels) > MAX_LEVELS:
-        return f"topic filter {text[:80]!r} has more than {MAX_LEVELS} levels"
+    if len(levels) > most:
+        return f"topic filter {text[:80]!r} has more than {most} levels"
     for position, level in enumerate(levels):
         if "#" in level and (level != "#" or position != len(levels) - 1):
             return f"topic filter {text[:80]!r}: '#' stands alone in the last level"
@@ -75,6 +75,15 @@ class SubscriptionTree(Generic[V]):
         previous = branch.values.get(owner)
         branch.values[owner] = value
         return previous
+
+    def get(self, topic_filter: str, owner: object) -> V | None:
+        branch = self._root
+        for level in topic_filter.split("/"):
+            child = branch.children.get(level)
+            if child is None:
+                return None
+            branch = child
+        return branch.values.get(owner)
 
     def remove(self, topic_filter: str, owner: object) -> V | None:
         """Take the value of *owner* away, and the branches that are bare without it; the value removed."""

@@ -236,25 +236,16 @@ def test_unsubscribe_ends_delivery_and_tells_what_was_not_subscribed(bed: CoreBe
     assert client.payloads() == [b"y"]
 
 
-def test_shared_subscription_is_refused_openly(bed: CoreBed) -> None:
-    client = bed.connect("c")
-    assert not client.connack.shared_subscription_available
-    assert client.subscribe("$share/g/x", "y").reason_codes == [
-        SubAckReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED,
-        SubAckReasonCode.GRANTED_QOS_AT_LEAST_ONCE,
-    ]
-
-
 def test_dollar_topics_are_hidden_from_leading_wildcards(bed: CoreBed) -> None:
     client = bed.connect("c", "#", "+/x")
-    named = bed.connect("named", "$SYS/#")
+    named = bed.connect("named", "$own/#")
     publisher = bed.connect("p")
-    publisher.publish("$SYS/x", b"hidden", retain=True)
+    publisher.publish("$own/x", b"hidden", retain=True)
     publisher.publish("a/x", b"seen")
     assert client.payloads() == [b"seen"]
     assert named.payloads() == [b"hidden"]
     assert bed.connect("late", "#", "+/x").replayed == []
-    assert len(bed.connect("late", "$SYS/+").replayed) == 1
+    assert len(bed.connect("late", "$own/+").replayed) == 1
 
 
 def test_topic_alias_of_a_client_stands_for_the_topic(bed: CoreBed) -> None:

@@ -1,0 +1,108 @@
+"""PUBLISH from a client, and its acknowledgement (MQTT 5.0, 3.3 to 3.5).
+
+PUBACK and PUBREC tell when nobody listens (0x10), and when a message that was to be retained finds no room (0x97, with
+a Reason String); such a message is handed to nobody, so that the publisher may simply try again.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+from mqtt5 import (
+    DisconnectReasonCode,
+    PubAckPacket,
+    PublishPacket,
+    PubRecPacket,
+    PubRecReasonCode,
+    Will,
+)
+
+from beskar_jobs.broker.framing import PeerFault, Refusal, decode
+from beskar_jobs.broker.limits import BrokerLimits
+from beskar_jobs.broker.messages import Message, plain_layout
+from beskar_jobs.broker.routing import Router
+from beskar_jobs.broker.sessions import Peer, Session
+
+logger = logging.getLogger("beskar_jobs.broker")
+
+_PUBACK, _PUBREC = b"\x40", b"\x50"
+_NO_MATCHING_SUBSCRIBERS = b"\x10"
+
+
+def accept_publish(router: Router, peer: Peer, raw: bytes, body: int, now: float) -> None:
+    """Route the PUBLISH in *raw*, whose body starts at *body*, and acknowledge it.
+
+    Raises:
+        PeerFault: it breaks a rule.
+    """
+    session = peer.session
+    assert session is not None  # CONNECT is the first packet
+    packet_id, message = _read(peer, raw, body, router.limits, now)
+    qos = message.qos
+    retain = raw[0] & 1
+    if not qos:
+        with suppress(Refusal):  # it was counted where it was raised, and QoS 0 has no answer
+            router.publish(message, retain, session)
+        return
+    if not packet_id:
+        raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a PUBLISH has the packet identifier 0")
+    identifier = packet_id.to_bytes(2)
+    kind = _PUBACK
+    reached = 1
+    try:
+        if qos == 1:
+            reached = router.publish(message, retain, session)
+        else:
+            kind = _PUBREC
+            if packet_id not in session.received_ids:
+                if len(session.received_ids) >= router.limits.receive_max:
+                    raise PeerFault(DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, "too many unfinished QoS 2 publishes")
+                reached = router.publish(message, retain, session)
+                session.received_ids.add(packet_id)
+    except Refusal as refusal:
+        _refuse(peer, qos, packet_id, refusal)
+        return
+    if reached:
+        peer.send(kind + b"\x02" + identifier)
+    else:
+        peer.send(kind + b"\x03" + identifier + _NO_MATCHING_SUBSCRIBERS)
+
+
+def publish_will(router: Router, client_id: str, will: Will, origin: Session, now: float) -> None:
+    """Publish the Will of a client; one that cannot be published is logged."""
+    try:
+        router.publish(Message.from_will(will, now), will.retain, origin)
+    except (PeerFault, Refusal) as fault:
+        logger.warning("Will of client %r not published: %s", client_id, fault)
+
+
+def _read(peer: Peer, raw: bytes, body: int, limits: BrokerLimits, now: float) -> tuple[int | None, Message]:
+    layout = plain_layout(raw, body)
+    if layout is not None:
+        topic_end, payload_at = layout
+        try:
+            topic = str(raw[body + 2 : topic_end], "utf-8")
+        except UnicodeDecodeError:
+            raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "a topic name is not UTF-8") from None
+        packet_id = raw[topic_end] << 8 | raw[topic_end + 1] if raw[0] & 0x06 else None
+        return packet_id, Message.from_plain(topic, raw, topic_end, payload_at, now)
+    packet = decode(raw, body)
+    assert isinstance(packet, PublishPacket)
+    if packet.subscription_ids:
+        raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a client's PUBLISH has a subscription identifier")
+    topic = packet.topic
+    if packet.topic_alias is not None:
+        topic = peer.resolve_alias(packet.topic_alias, topic, limits.topic_alias_max)
+    topic_end = body + 2 + (raw[body] << 8 | raw[body + 1])
+    return packet.packet_id, Message.from_packet(packet, topic, raw, topic_end, now)
+
+
+def _refuse(peer: Peer, qos: int, packet_id: int, refusal: Refusal) -> None:
+    text = str(refusal)
+    reason = text if peer.takes_reason(text) else None
+    if qos == 1:
+        peer.send(PubAckPacket(packet_id, reason_code=refusal.reason, reason_str=reason).write())
+    else:
+        code = PubRecReasonCode(refusal.reason)  # the two have the same codes
+        peer.send(PubRecPacket(packet_id, reason_code=code, reason_str=reason).write())
