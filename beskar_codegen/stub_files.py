@@ -19,8 +19,8 @@ from beskar_codegen.emit import emit_stub
 from beskar_codegen.model import GeneratedJobHandlerModel, ProjectModel
 from beskar_codegen.plan import PlanSettings, plan_stub, stub_modules
 from beskar_codegen.processes import process_pool
-from beskar_codegen.read.bodies import without_bodies
 from beskar_codegen.read.surfacing import read_surface
+from beskar_codegen.read.syntax import parse_source
 from beskar_codegen.read.texts import decoded
 from beskar_codegen.version import VERSION
 
@@ -105,8 +105,8 @@ def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
 
 def make_stub(task: StubTask) -> tuple[str, str]:
     """The path and the text of one stub."""
-    text = without_bodies(decoded(task.path, task.data).text)
-    surface = read_surface(text, task.module, is_package=task.is_package)
+    tree = parse_source(decoded(task.path, task.data).text)
+    surface = read_surface(tree, task.module, is_package=task.is_package)
     inner = task.module.replace(".", "/") + ("/__init__.py" if task.is_package else ".py")
     folder = task.root / task.path.removesuffix(inner)
 

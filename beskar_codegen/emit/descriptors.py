@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 import textwrap
 
+from beskar_codegen.emit.flat import string
 from beskar_codegen.emit.header import digest, with_header
-from beskar_codegen.emit.layout import laid_out, string
+from beskar_codegen.emit.layout import laid_out
 from beskar_codegen.emit.names import Names, member_order, with_names
 from beskar_codegen.emit.types import default_text, type_text
 from beskar_codegen.emit.written_types import write_type
@@ -35,7 +36,8 @@ def emit_descriptors(plan: DescriptorModulePlan, *, version: str) -> str:
         {descriptor.name for descriptor in plan.descriptors} | {w.name for w in plan.types if "." not in w.name},
         key=member_order,
     )
-    lines += laid_out(repr(exported), indent=0, limit=plan.line_length, lead="__all__ = ")
+    listed = f"[{', '.join(map(string, exported))}]"
+    lines += laid_out(listed, indent=0, limit=plan.line_length, lead="__all__ = ")
     source_digest = digest(repr((plan.descriptors, plan.types)))
     return with_header("\n".join([*lines, *body]) + "\n", version=version, source_digest=source_digest)
 
@@ -157,8 +159,7 @@ def _broken_parameter(parameter: str, limit: int) -> list[str]:
 def _parameter(plan: ParameterPlan, names: Names) -> str:
     text = f"{plan.name}: {type_text(plan.type, names)}"
     if plan.default is not None:
-        default = default_text(plan.default, plan.default_names, names)
-        return f"{text} = {laid_out(default, indent=0, limit=10**6)[0]}"
+        return f"{text} = {default_text(plan.default, plan.default_names, names)}"
     return f"{text} = {names('beskar_jobs', 'NOT_GIVEN')}" if plan.is_omittable else text
 
 
@@ -173,7 +174,7 @@ def _call(plan: DescriptorPlan, args_type: str, names: Names, limit: int) -> lis
 
 
 def _mapping(plan: DescriptorPlan, args_type: str, names: Names, limit: int) -> list[str]:
-    always = ", ".join(f"{p.argument!r}: {p.name}" for p in plan.parameters if not p.is_omittable)
+    always = ", ".join(f"{string(p.argument)}: {p.name}" for p in plan.parameters if not p.is_omittable)
     sometimes = [p for p in plan.parameters if p.is_omittable]
     if not sometimes:
         return laid_out(f"super().__init__({{{always}}})", indent=8, limit=limit)

@@ -1,8 +1,8 @@
 """Imports follow use: a file refers to things by their homes, and its imports come out of that.
 
-A text is made twice. The first time, :class:`Names` answers each reference with the bare name and notes it down; then
-it allots names (two things of one name, or a name that the file uses itself, get an alias made from the module's
-name), and the second time it answers with these. The import block is sorted as isort and Ruff sort it.
+While a text is made, :class:`Names` answers each reference with the bare name and notes it down; then it allots names.
+Two things of one name, or a name that the file uses itself, get an alias made from the module's name. If there is one,
+the text is made a second time, with the allotted names. The import block is sorted as isort and Ruff sort it.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Names:
         """Import *name* of *module* as *bound*: the text uses it as it is."""
         self._kept.add((module, name, bound))
 
-    def settle(self) -> None:
-        """Allot a name to everything used so far."""
+    def settle(self) -> bool:
+        """Allot a name to everything used so far; whether everything has the name it was called by so far."""
         taken = set(self._reserved)
         for module, name in sorted(self._used):
             own = name or module
@@ -76,6 +76,7 @@ class Names:
                 chosen = (chosen or own) + "_"
             taken.add(chosen)
             self._allotted[module, name] = chosen
+        return all(chosen == (name or module) for (module, name), chosen in self._allotted.items())
 
     def import_lines(self, limit: int) -> list[str]:
         """The import block, without ``from __future__``; sections are separated by an empty line."""
@@ -118,9 +119,8 @@ def with_names(
 ) -> tuple[Names, list[str]]:
     """What *write* writes once all names are known, and the names."""
     names = Names(module, reserved, first_party)
-    write(names)
-    names.settle()
-    return names, write(names)
+    written = write(names)
+    return names, written if names.settle() else write(names)
 
 
 def member_order(name: str) -> tuple[int, tuple[tuple[int, int, str], ...], str]:

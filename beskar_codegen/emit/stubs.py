@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
+from beskar_codegen.emit.flat import Respelled
 from beskar_codegen.emit.header import digest, with_header
-from beskar_codegen.emit.layout import annotated, flat, laid_out
+from beskar_codegen.emit.layout import annotated, laid_out
 from beskar_codegen.emit.names import Names, with_names
 from beskar_codegen.emit.types import type_text
 from beskar_codegen.plan.plans import HandlerAddition, StubPlan
@@ -24,12 +25,14 @@ from beskar_codegen.read.surface import (
     Item,
     ModuleSurface,
     ParameterSurface,
-    StatementSurface,
+    TypeSurface,
     VariableSurface,
 )
-from beskar_codegen.read.surface_values import INCOMPLETE, TYPE_ALIAS
+from beskar_codegen.read.surface_values import INCOMPLETE, TYPE_ALIAS, last_name
+from beskar_codegen.read.syntax import TypeParameter, dotted_name, parse_expression
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+_LAYOUT: Final = re.compile(r"[\s,()]+")
 _STAR: Final = "*"
 JOB_HANDLER: Final = "job_handler"
 
@@ -52,9 +55,9 @@ def emit_stub(plan: StubPlan, *, version: str) -> str:
     names, body = with_names(surface.module, defined | bound, plan.first_party, write)
     imports = names.import_lines(plan.line_length)
     lines = [*imports, *([""] if imports and body else []), *body]
-    source_digest = digest(repr((surface, plan.additions, plan.abstract, plan.modules)))
     text = "".join(f"{line}\n" for line in lines)
-    return with_header(text, version=version, source_digest=source_digest)
+    # All that a stub says is what its source declares, except where its lines end.
+    return with_header(text, version=version, source_digest=digest(_LAYOUT.sub("", text)))
 
 
 def _import(surface: ModuleSurface, used: set[str], names: Names) -> None:
@@ -64,6 +67,69 @@ def _import(surface: ModuleSurface, used: set[str], names: Names) -> None:
             names.keep(imported.module, imported.name, imported.bound)
 
 
+class _Spelling(Respelled):
+    """Writes expressions of the source, and notes the names in them.
+
+    What an expression takes from a module of the project is referred to directly; what the reader has added gets a name
+    that is free; a type needs no quotes in a stub.
+    """
+
+    def __init__(self, modules: Mapping[str, str], names: Names) -> None:
+        self._modules = modules
+        self._names = names
+        self._is_type = False
+        self.used: set[str] = set()
+
+    def value(self, node: ast.expr) -> str:
+        """The text of a value."""
+        return self._text(node, is_type=False)
+
+    def type(self, node: ast.expr) -> str:
+        """The text of a type, without quotes."""
+        return self._text(node, is_type=True)
+
+    def text(self, node: ast.expr) -> str:
+        if self._is_type:
+            match node:
+                case ast.Call():
+                    return self.value(node)
+                case ast.Subscript(value=value) if last_name(value) == "Literal":
+                    return self.value(node)
+                case ast.Subscript(value=value, slice=ast.Tuple(elts=[first, *rest])) if (
+                    last_name(value) == "Annotated"
+                ):
+                    return f"{self.value(value)}[{', '.join([self.type(first), *map(self.value, rest)])}]"
+                case _:
+                    pass
+        return super().text(node)
+
+    def spelled(self, node: ast.expr) -> str | None:
+        match node:
+            case ast.Name(id=name):
+                if node is INCOMPLETE or node is TYPE_ALIAS:
+                    return self._names(*name.split("."))
+                self.used.add(name)
+            case ast.Attribute(value=ast.Name(id=bound), attr=attr) if bound in self._modules:
+                return self._names(self._modules[bound], attr)
+            case ast.Constant(value=str() as text):
+                if self._is_type:
+                    try:
+                        return self.text(parse_expression(text.strip()))
+                    except SyntaxError:
+                        pass
+                self.used.update(_WORD.findall(text))
+            case _:
+                pass
+        return None
+
+    def _text(self, node: ast.expr, *, is_type: bool) -> str:
+        before, self._is_type = self._is_type, is_type
+        try:
+            return self.text(node)
+        finally:
+            self._is_type = before
+
+
 class _Writer:
     """Writes declarations, and notes which of the module's names they use."""
 
@@ -71,10 +137,12 @@ class _Writer:
         self._additions: Mapping[str, HandlerAddition] = {addition.name: addition for addition in plan.additions}
         self._homes = {imported.bound: imported.name for imported in plan.surface.imports}
         self._abstract = frozenset(plan.abstract)
-        self._modules = dict(plan.modules)
         self._names = names
         self._limit = plan.line_length
-        self.used: set[str] = set()
+        self._spelling = _Spelling(dict(plan.modules), names)
+        self._value = self._spelling.value
+        self._type = self._spelling.type
+        self.used = self._spelling.used
 
     def block(self, items: Sequence[Item], within: str, indent: int) -> list[str]:
         """The declarations of a module or class body, *within* being the class's qualified name and a dot."""
@@ -99,31 +167,11 @@ class _Writer:
                 return self._class(item, within, indent)
             case VariableSurface():
                 return self._variable(item, indent)
-            case StatementSurface(text=text):
-                self.used |= _names_in(text)
-                return [" " * indent + text]
+            case TypeSurface(name=name):
+                lead = f"type {name}{self._brackets(item.type_parameters)} = "
+                return laid_out(self._value(item.value), indent=indent, limit=self._limit, lead=lead)
             case ConditionSurface():
                 return self._condition(item, within, indent)
-
-    def _text(self, text: str) -> str:
-        """An expression of the source, on one line; the names in it are used."""
-        if text == TYPE_ALIAS:
-            return self._names(*TYPE_ALIAS.split("."))
-        try:
-            tree = ast.parse(f"({text.strip()}\n)", mode="eval")
-        except (SyntaxError, ValueError):
-            self.used |= _names_in(text)
-            return text
-        used = _Used(self._modules, self._names)
-        shown = flat(ast.unparse(used.visit(tree)))
-        self.used |= used.names
-        if INCOMPLETE in shown:
-            shown = shown.replace(INCOMPLETE, self._names(*INCOMPLETE.split(".")))
-        return shown
-
-    def _annotation(self, text: str) -> str:
-        """A type of the source: what stands in quotes there needs none in a stub."""
-        return self._text(_unquoted(text))
 
     # -- functions -----------------------------------------------------------------------------------------------------
 
@@ -131,7 +179,7 @@ class _Writer:
         pad = " " * indent
         lines = self._decorators(item.decorators, indent)
         start = f"{pad}{'async ' if item.is_async else ''}def {item.name}{self._brackets(item.type_parameters)}("
-        end = f") -> {self._annotation(item.returns)}: ..."
+        end = f") -> {self._type(item.returns)}: ..."
         parameters = [self._parameter(parameter) for parameter in item.parameters]
         line = start + ", ".join(lead + text + tail for lead, text, tail in parameters) + end
         if len(line) <= self._limit or not parameters:
@@ -144,24 +192,24 @@ class _Writer:
     def _parameter(self, item: ParameterSurface) -> tuple[str, str, str]:
         """What stands before the annotation, the annotation, what stands after it."""
         lead = item.stars + item.name
-        if not item.annotation:
-            return lead, "", f"={self._text(item.default)}" if item.default else ""
-        default = f" = {self._text(item.default)}" if item.default else ""
-        starred = item.annotation.startswith("*")
-        annotation = "*" + self._annotation(item.annotation[1:]) if starred else self._annotation(item.annotation)
-        return f"{lead}: ", annotation, default
+        default = "" if item.default is None else self._value(item.default)
+        if item.annotation is None:
+            return lead, "", f"={default}" if default else ""
+        return f"{lead}: ", self._type(item.annotation), f" = {default}" if default else ""
 
-    def _decorators(self, decorators: Sequence[str], indent: int) -> list[str]:
+    def _decorators(self, decorators: Sequence[ast.expr], indent: int) -> list[str]:
         return [
             line
             for decorator in decorators
-            for line in laid_out(self._text(decorator), indent=indent, limit=self._limit, lead="@")
+            for line in laid_out(self._value(decorator), indent=indent, limit=self._limit, lead="@")
         ]
 
-    def _brackets(self, type_parameters: str) -> str:
-        if type_parameters:
-            self.used |= set(_WORD.findall(type_parameters))
-        return type_parameters
+    def _brackets(self, parameters: Sequence[TypeParameter]) -> str:
+        if not parameters:
+            return ""
+        text = ", ".join(parameter.text for parameter in parameters)
+        self.used.update(_WORD.findall(text))
+        return f"[{text}]"
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
@@ -173,17 +221,18 @@ class _Writer:
             decorators = tuple(d for d in decorators if not self._is_job_handler(d, addition))
         lines = self._decorators(decorators, indent)
         head = f"{pad}class {item.name}{self._brackets(item.type_parameters)}"
-        bases = [self._base(base) for base in item.bases]
+        bases = [("", self._type(base)) for base in item.bases]
+        bases += [(f"{each.arg}=" if each.arg else "**", self._value(each.value)) for each in item.keywords]
         if within + item.name in self._abstract:
-            bases.append(f"metaclass={self._names('abc', 'ABCMeta')}")
+            bases.append(("metaclass=", self._names("abc", "ABCMeta")))
         if not bases:
             lines.append(f"{head}:")
-        elif len(line := f"{head}({', '.join(bases)}):") <= self._limit:
+        elif len(line := f"{head}({', '.join([lead + base for lead, base in bases])}):") <= self._limit:
             lines.append(line)
         else:
             lines.append(f"{head}(")
-            for base in bases:
-                lines += _base_lines(base, indent + 4, self._limit)
+            for lead, base in bases:
+                lines += laid_out(base, indent=indent + 4, limit=self._limit, lead=lead, tail=",", in_brackets=True)
             lines.append(f"{pad}):")
         body = self.block(item.body, f"{within}{item.name}.", indent + 4)
         if addition is not None:
@@ -193,18 +242,12 @@ class _Writer:
             lines[-1] += " ..."
         return [*lines, *body]
 
-    def _is_job_handler(self, decorator: str, addition: HandlerAddition) -> bool:
+    def _is_job_handler(self, decorator: ast.expr, addition: HandlerAddition) -> bool:
         """By its name where it was imported from, or by the job type that it gives (a name of the project's own)."""
-        function, _, arguments = decorator.partition("(")
-        home = self._homes.get(function.partition(".")[0], "")
-        return JOB_HANDLER in {home, function.rpartition(".")[2]} or addition.job_type in _strings_in(f"({arguments}")
-
-    def _base(self, base: str) -> str:
-        keyword, equals, value = base.partition("=")
-        if equals and keyword.isidentifier():
-            return f"{keyword}={self._text(value)}"
-        stars = base[: len(base) - len(base.lstrip("*"))]
-        return stars + self._annotation(base[len(stars) :])
+        function = dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
+        if JOB_HANDLER in {self._homes.get(function.partition(".")[0]), function.rpartition(".")[2]}:
+            return True
+        return any(isinstance(each, ast.Constant) and each.value == addition.job_type for each in ast.walk(decorator))
 
     def _added(self, addition: HandlerAddition, indent: int, own: set[str]) -> list[str]:
         """What the decorator adds; an attribute that the class declares for itself is left to it."""
@@ -229,26 +272,19 @@ class _Writer:
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def _variable(self, item: VariableSurface, indent: int) -> list[str]:
-        if not item.annotation:
-            return laid_out(self._text(item.value), indent=indent, limit=self._limit, lead=f"{item.name} = ")
-        value = self._text(item.value) if item.value else ""
-        return annotated(item.name, self._annotation(item.annotation), value, indent=indent, limit=self._limit)
+        value = "" if item.value is None else self._value(item.value)
+        if item.annotation is None:
+            lead = f"{item.name} {'+=' if item.is_added else '='} "
+            return laid_out(value, indent=indent, limit=self._limit, lead=lead)
+        return annotated(item.name, self._type(item.annotation), value, indent=indent, limit=self._limit)
 
     def _condition(self, item: ConditionSurface, within: str, indent: int) -> list[str]:
         pad = " " * indent
-        lines = [f"{pad}if {self._text(item.condition)}:"]
+        lines = [f"{pad}if {self._value(item.condition)}:"]
         lines += self.block(item.body, within, indent + 4) or [f"{pad}    pass"]
         if item.otherwise:
             lines += [f"{pad}else:", *self.block(item.otherwise, within, indent + 4)]
         return lines
-
-
-def _base_lines(base: str, indent: int, limit: int) -> list[str]:
-    keyword, equals, value = base.partition("=")
-    if equals and keyword.isidentifier():
-        return laid_out(value, indent=indent, limit=limit, lead=f"{keyword}=", tail=",", in_brackets=True)
-    stars = base[: len(base) - len(base.lstrip("*"))]
-    return laid_out(base[len(stars) :], indent=indent, limit=limit, lead=stars, tail=",", in_brackets=True)
 
 
 def _parameter_lines(lead: str, annotation: str, tail: str, indent: int, limit: int) -> list[str]:
@@ -266,77 +302,3 @@ def _is_empty(written: Sequence[str]) -> bool:
 def _stands_apart(item: Item | None) -> bool:
     """Whether the formatter wants an empty line around it."""
     return isinstance(item, ClassSurface | ConditionSurface)
-
-
-def _strings_in(text: str) -> set[str]:
-    try:
-        tree = ast.parse(f"f{text}")
-    except (SyntaxError, ValueError):
-        return set()
-    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-
-
-class _Used(ast.NodeTransformer):
-    """Notes the names that an expression uses; what it takes from a module of the project is referred to directly."""
-
-    def __init__(self, modules: Mapping[str, str], names: Names) -> None:
-        self._modules = modules
-        self._names = names
-        self.names: set[str] = set()
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        match node:
-            case ast.Attribute(value=ast.Name(id=bound), attr=attr) if bound in self._modules:
-                return ast.parse(self._names(self._modules[bound], attr), mode="eval").body
-            case ast.Name(id=name):
-                self.names.add(name)
-            case ast.Constant(value=str() as text):
-                self.names.update(_WORD.findall(text))
-            case _:
-                pass
-        return self.generic_visit(node)
-
-
-class _Unquoter(ast.NodeTransformer):
-    """Takes the quotes from types; what is in ``Literal[…]``, and metadata of ``Annotated[…]``, are values."""
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        match node:
-            case ast.Constant(value=str() as text):
-                return ast.parse(f"({text.strip()}\n)", mode="eval").body
-            case ast.Call():
-                return node
-            case ast.Subscript(value=value):
-                name = ast.unparse(value).rpartition(".")[2]
-                if name == "Literal":
-                    return node
-                if name == "Annotated" and isinstance(node.slice, ast.Tuple):
-                    node.slice.elts[0] = cast(ast.expr, self.visit(node.slice.elts[0]))
-                    return node
-            case _:
-                pass
-        return self.generic_visit(node)
-
-
-def _unquoted(text: str) -> str:
-    if "'" not in text and '"' not in text:
-        return text
-    try:
-        return ast.unparse(_Unquoter().visit(ast.parse(f"({text.strip()}\n)", mode="eval")))
-    except (SyntaxError, ValueError):
-        return text
-
-
-def _names_in(text: str) -> set[str]:
-    """The names that an expression or statement uses, those in string annotations included."""
-    try:
-        tree = ast.parse(text.strip().removeprefix("*"))
-    except (SyntaxError, ValueError):
-        return set(_WORD.findall(text))
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.update(_WORD.findall(node.value))
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from beskar_codegen.emit.layout import flat
+from beskar_codegen.emit.flat import Respelled, flat_node
 from beskar_codegen.emit.names import Names
 from beskar_codegen.model import (
     EllipsisType,
@@ -16,6 +16,7 @@ from beskar_codegen.model import (
     TypeVariable,
     UnionType,
 )
+from beskar_codegen.read.syntax import dotted_name
 
 
 def type_text(expression: TypeExpression, names: Names) -> str:
@@ -29,7 +30,7 @@ def type_text(expression: TypeExpression, names: Names) -> str:
         case UnionType(members=members):
             return " | ".join(type_text(member, names) for member in members)
         case LiteralType(values=values, names=references):
-            shown = ", ".join(flat(default_text(value, references, names)) for value in values)
+            shown = ", ".join(default_text(value, references, names) for value in values)
             return f"{names('typing', 'Literal')}[{shown}]"
         case NoneType():
             return "None"
@@ -42,18 +43,17 @@ def type_text(expression: TypeExpression, names: Names) -> str:
 
 
 def default_text(text: str, references: Sequence[tuple[str, str, str]], names: Names) -> str:
-    """A default, with the file's own names for what it refers to."""
-    renamer = _Renamer({spelling: names(module, name) for spelling, module, name in references})
-    return ast.unparse(renamer.visit(ast.parse(text.strip(), mode="eval")))
+    """A default on one line, with the file's own names for what it refers to."""
+    node = ast.parse(text.strip(), mode="eval").body
+    if not references:
+        return flat_node(node)
+    return _Renamed({spelling: names(module, name) for spelling, module, name in references}).text(node)
 
 
-class _Renamer(ast.NodeTransformer):
+class _Renamed(Respelled):
     def __init__(self, spelled: Mapping[str, str]) -> None:
         self._spelled = spelled
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.Name | ast.Attribute):
-            name = self._spelled.get(ast.unparse(node))
-            if name is not None:
-                return ast.parse(name, mode="eval").body
-        return self.generic_visit(node)
+    def spelled(self, node: ast.expr) -> str | None:
+        name = dotted_name(node)
+        return None if name is None else self._spelled.get(name)

@@ -12,7 +12,8 @@ from typing import Final
 
 import attrs
 
-from beskar_codegen.emit.layout import STEP, annotated, laid_out, string
+from beskar_codegen.emit.flat import flat, flat_node, string
+from beskar_codegen.emit.layout import STEP, annotated, laid_out
 from beskar_codegen.emit.names import Names
 from beskar_codegen.emit.types import default_text, type_text
 from beskar_codegen.model import DeclaredType, Field, NamedType, TypeExpression, TypeKind
@@ -86,11 +87,11 @@ def _decorator(declared: DeclaredType, otherwise: str, names: Names) -> str:
     module, _, name = ast.unparse(function).rpartition(".")
     if not module:
         module = otherwise.split(".", maxsplit=1)[0]
-    called = ast.parse(names(module, name), mode="eval").body
+    called = names(module, name)
     if not isinstance(node, ast.Call):
-        return ast.unparse(called)
+        return called
     kept = [k for k in node.keywords if isinstance(k.value, ast.Constant)]
-    return ast.unparse(ast.Call(called, [], kept)) if kept else ast.unparse(called)
+    return flat_node(ast.Call(ast.Name(called), [], kept)) if kept else called
 
 
 def _generic(declared: DeclaredType, names: Names) -> list[str]:
@@ -103,7 +104,7 @@ def _enum(declared: DeclaredType, own: str, names: Names, limit: int) -> list[st
     bases = [type_text(base, names) for base in declared.bases] or [names("enum", "Enum")]
     body: list[str] = []
     for name, value in declared.members:
-        shown = f"{names('enum', 'auto')}()" if value.rpartition(".")[2] == "auto()" else value
+        shown = f"{names('enum', 'auto')}()" if value.rpartition(".")[2] == "auto()" else flat(value)
         body += laid_out(shown, indent=4, limit=limit, lead=f"{name} = ")
     return _class(own, bases, [], body, limit)
 
@@ -111,7 +112,7 @@ def _enum(declared: DeclaredType, own: str, names: Names, limit: int) -> list[st
 def _typed_dict(declared: DeclaredType, own: str, names: Names, limit: int) -> list[str]:
     base = names("typing", "TypedDict")
     if any(keyword.iskeyword(field.name) or not field.name.isidentifier() for field in declared.fields):
-        entries = ", ".join(f"{field.name!r}: {_quoted_type(field.type, names)}" for field in declared.fields)
+        entries = ", ".join(f"{string(field.name)}: {_quoted_type(field.type, names)}" for field in declared.fields)
         total = "" if declared.total else ", total=False"
         return laid_out(f"{base}({string(own)}, {{{entries}}}{total})", indent=0, limit=limit, lead=f"{own} = ")
     bases = [base, *_generic(declared, names)]
@@ -172,7 +173,7 @@ def _factory(field: Field, names: Names) -> str:
     """
     declared = field.type
     if not isinstance(declared, NamedType) or not declared.arguments or declared.name != field.factory:
-        return field.factory
+        return flat(field.factory)
     inner = []
     for argument in declared.arguments:
         text = type_text(argument, names)

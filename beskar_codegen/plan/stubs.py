@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from beskar_codegen.model import ProjectModel
 from beskar_codegen.plan.expressions import modernised
 from beskar_codegen.plan.plans import HandlerAddition, PlanSettings, StubPlan
 from beskar_codegen.read.surface import ClassSurface, ConditionSurface, FunctionSurface, Item, ModuleSurface
+from beskar_codegen.read.surface_values import last_name
+from beskar_codegen.read.syntax import dotted_name
 
 _HANDLER_BASES = {"JobHandler", "JobHandlerWithResult", "HandlerBase"}
 
@@ -75,12 +78,12 @@ def _abstract(surface: ModuleSurface) -> tuple[str, ...]:
     found = []
     for name, item in _classes(surface.items, ""):
         inherited = frozenset[str]()
-        says_so = False
+        says_so = any("ABCMeta" in ast.unparse(keyword.value) for keyword in item.keywords)
         for base in item.bases:
-            spelled = base.partition("[")[0]
+            spelled = dotted_name(base.value if isinstance(base, ast.Subscript) else base) or ""
             head, _, rest = spelled.partition(".")
             home = (rest or homes.get(head, head)).rpartition(".")[2]
-            says_so = says_so or "ABC" in home or "ABCMeta" in spelled or home == "Protocol"
+            says_so = says_so or "ABC" in home or home == "Protocol"
             inherited |= {"execute"} if home in _HANDLER_BASES else open_methods.get(spelled, frozenset())
         open_methods[name] = (inherited - _defined(item)) | _left_open(item)
         if open_methods[name] and not says_so:
@@ -103,5 +106,5 @@ def _left_open(item: ClassSurface) -> frozenset[str]:
     return frozenset(
         each.name
         for each in item.body
-        if isinstance(each, FunctionSurface) and any(d.endswith("abstractmethod") for d in each.decorators)
+        if isinstance(each, FunctionSurface) and any(last_name(d) == "abstractmethod" for d in each.decorators)
     )

@@ -1,13 +1,17 @@
 """What a module offers, as plain data: the stuff of which its stub is made.
 
-Bodies are gone; signatures, bases and annotations stay as they were written, as text of expressions. Of a value so much
-is kept as a type checker needs (defaults of fields, members of enums, aliases). :mod:`beskar_codegen.read.surfacing`
-reads it from source.
+Bodies are gone; signatures, bases and annotations stay as they were written, as nodes of the module's syntax tree,
+which nobody changes. Of a value so much is kept as a type checker needs (defaults of fields, members of enums,
+aliases). :mod:`beskar_codegen.read.surfacing` reads it from source.
 """
 
 from __future__ import annotations
 
+import ast
+
 import attrs
+
+from beskar_codegen.read.syntax import TypeParameter
 
 
 @attrs.frozen
@@ -25,69 +29,72 @@ class ImportedName:
     name: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class ParameterSurface:
     """One parameter; *stars* is ``*`` or ``**`` before its name, *name* is ``/`` or empty for the two separators."""
 
     name: str
-    annotation: str = ""
-    default: str = ""
+    annotation: ast.expr | None = None
+    default: ast.expr | None = None
     stars: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class FunctionSurface:
-    """A function or method; *type_parameters* with its brackets."""
+    """A function or method."""
 
     name: str
-    parameters: tuple[ParameterSurface, ...] = ()
-    returns: str = ""
+    parameters: tuple[ParameterSurface, ...]
+    returns: ast.expr
     is_async: bool = False
-    decorators: tuple[str, ...] = ()
-    type_parameters: str = ""
+    decorators: tuple[ast.expr, ...] = ()
+    type_parameters: tuple[TypeParameter, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class VariableSurface:
-    """A variable, field, alias or member of an enum: annotation, value, or both."""
+    """A variable, field, alias or member of an enum: annotation, value, or both. It may add to what it has: ``+=``."""
 
     name: str
-    annotation: str = ""
-    value: str = ""
+    annotation: ast.expr | None = None
+    value: ast.expr | None = None
+    is_added: bool = False
 
 
-@attrs.frozen
-class StatementSurface:
-    """A statement that stays as it is, on one line: ``type X = …``, ``__all__ += …``."""
+@attrs.frozen(eq=False)
+class TypeSurface:
+    """``type name[…] = value``."""
 
     name: str
-    text: str
+    value: ast.expr
+    type_parameters: tuple[TypeParameter, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class ClassSurface:
-    """A class; *bases* include keywords, as text."""
+    """A class; its *keywords* are those behind the bases, ``metaclass`` among them."""
 
     name: str
-    bases: tuple[str, ...] = ()
-    decorators: tuple[str, ...] = ()
-    type_parameters: str = ""
+    bases: tuple[ast.expr, ...] = ()
+    keywords: tuple[ast.keyword, ...] = ()
+    decorators: tuple[ast.expr, ...] = ()
+    type_parameters: tuple[TypeParameter, ...] = ()
     body: tuple[Item, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class ConditionSurface:
     """A choice by version or platform, which type checkers make for themselves."""
 
-    condition: str
+    condition: ast.expr
     body: tuple[Item, ...] = ()
     otherwise: tuple[Item, ...] = ()
 
 
-Item = FunctionSurface | VariableSurface | StatementSurface | ClassSurface | ConditionSurface
+Item = FunctionSurface | VariableSurface | TypeSurface | ClassSurface | ConditionSurface
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class ModuleSurface:
     """One module.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-INCOMPLETE: Final = "_typeshed.Incomplete"
-TYPE_ALIAS: Final = "typing.TypeAlias"
+INCOMPLETE: Final = ast.Name("_typeshed.Incomplete")
+TYPE_ALIAS: Final = ast.Name("typing.TypeAlias")
 """Both are annotations that the reader adds; the stub imports them under a name that is free."""
+NONE: Final = ast.Constant(None)
+ELLIPSIS: Final = ast.Constant(...)
 
 _BUILT_IN_TYPES: Final = frozenset(
     {"int", "str", "bool", "float", "complex", "bytes", "list", "dict", "set", "frozenset", "tuple", "type", "object"}
@@ -33,44 +35,77 @@ _DECLARING: Final = frozenset(
 _LONG: Final = 60
 
 
-def parsed(text: str) -> ast.expr | None:
-    """The expression *text*, or ``None`` where this Python cannot parse it."""
-    try:
-        return ast.parse(f"({text.strip()}\n)", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+def last_name(node: ast.expr) -> str:
+    """``c`` of ``a.b.c`` and of ``a.b.c(…)``, as decorators are told apart; empty of anything else."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
-def called(text: str) -> str:
-    """The last name of what *text* calls; empty if it is no call."""
-    node = parsed(text)
-    return ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+def called(node: ast.expr) -> str:
+    """The last name of what *node* calls; empty if it is no call."""
+    return last_name(node) if isinstance(node, ast.Call) else ""
 
 
-def is_declaring(text: str) -> bool:
+def is_declaring(node: ast.expr) -> bool:
     """Whether the value has to stay: a type variable, a functional class."""
-    return called(text) in _DECLARING
+    return called(node) in _DECLARING
 
 
-def short(text: str) -> str:
+def is_none(node: ast.expr | None) -> bool:
+    """Whether it is ``None``, as written."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def short(node: ast.expr) -> ast.expr:
     """A default as stubs write it: a short constant, or ``...``."""
-    node = parsed(text)
-    if node is None or not _is_constant(node):
-        return "..."
-    flat = ast.unparse(node)
-    return flat if len(flat) <= _LONG else "..."
+    return node if _is_constant(node) and len(ast.unparse(node)) <= _LONG else ELLIPSIS
 
 
-def is_alias(text: str, classes: frozenset[str]) -> bool:
+def is_alias(node: ast.expr, classes: set[str]) -> bool:
     """Whether the value is a type, so that the assignment makes an alias; *classes* are the known ones."""
-    node = parsed(text)
-    return node is not None and not isinstance(node, ast.Constant) and _is_type(node, classes)
+    match node:
+        case ast.Name(id=name):
+            return name in classes or name in _BUILT_IN_TYPES
+        case ast.Attribute(value=value, attr=attr):
+            return attr[:1].isupper() and not attr.isupper() and isinstance(value, ast.Name | ast.Attribute)
+        case ast.Subscript(value=value):
+            return is_alias(value, classes)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return all(is_none(side) or is_alias(side, classes) for side in (left, right))
+        case _:
+            return False
 
 
-def type_of(text: str) -> str:
+def type_of(node: ast.expr) -> ast.expr:
     """The type of the value, ``Incomplete`` if it does not show."""
-    node = parsed(text)
-    return INCOMPLETE if node is None else _type_of(node)
+    match node:
+        case ast.Constant(value=value):
+            return INCOMPLETE if value is None or value is Ellipsis else ast.Name(type(value).__name__)
+        case ast.JoinedStr():
+            return ast.Name("str")
+        case ast.UnaryOp(op=ast.Not()):
+            return ast.Name("bool")
+        case ast.UnaryOp(operand=operand):
+            return type_of(operand)
+        case ast.Tuple(elts=[_, *_] as items):
+            return _generic("tuple", *(type_of(item) for item in items))
+        case ast.List(elts=items):
+            return _generic("list", _common(items))
+        case ast.Set(elts=items):
+            return _generic("set", _common(items))
+        case ast.Dict(keys=keys, values=values):
+            return _generic("dict", _common([key for key in keys if key is not None]), _common(values))
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="logging"), attr="getLogger")):
+            return ast.Attribute(ast.Name("logging"), "Logger")
+        case ast.Call(func=ast.Name(id="frozenset"), args=[ast.Set(elts=items)]):
+            return _generic("frozenset", _common(items))
+        case _:
+            return INCOMPLETE
 
 
 def _is_constant(node: ast.expr) -> bool:
@@ -85,47 +120,11 @@ def _is_constant(node: ast.expr) -> bool:
             return False
 
 
-def _is_type(node: ast.expr, classes: frozenset[str]) -> bool:
-    match node:
-        case ast.Name(id=name):
-            return name in classes or name in _BUILT_IN_TYPES
-        case ast.Attribute(value=value, attr=attr):
-            return attr[:1].isupper() and not attr.isupper() and isinstance(value, ast.Name | ast.Attribute)
-        case ast.Subscript(value=value):
-            return _is_type(value, classes)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return all(
-                _is_type(side, classes) or (isinstance(side, ast.Constant) and side.value is None)
-                for side in (left, right)
-            )
-        case _:
-            return False
+def _generic(name: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Subscript(ast.Name(name), arguments[0] if len(arguments) == 1 else ast.Tuple(list(arguments)))
 
 
-def _type_of(node: ast.expr) -> str:
-    match node:
-        case ast.Constant(value=value):
-            return INCOMPLETE if value is None or value is Ellipsis else type(value).__name__
-        case ast.JoinedStr():
-            return "str"
-        case ast.UnaryOp(op=ast.Not()) | ast.Compare():
-            return "bool" if isinstance(node, ast.UnaryOp) else INCOMPLETE
-        case ast.UnaryOp(operand=operand):
-            return _type_of(operand)
-        case ast.Tuple(elts=[_, *_] as items):
-            return f"tuple[{', '.join(_type_of(item) for item in items)}]"
-        case ast.List(elts=items) | ast.Set(elts=items):
-            return f"{'list' if isinstance(node, ast.List) else 'set'}[{_common(items)}]"
-        case ast.Dict(keys=keys, values=values):
-            return f"dict[{_common([key for key in keys if key is not None])}, {_common(values)}]"
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="logging"), attr="getLogger")):
-            return "logging.Logger"
-        case ast.Call(func=ast.Name(id="frozenset"), args=[ast.Set(elts=items)]):
-            return f"frozenset[{_common(items)}]"
-        case _:
-            return INCOMPLETE
-
-
-def _common(items: list[ast.expr]) -> str:
-    found = {_type_of(item) for item in items}
-    return found.pop() if len(found) == 1 else INCOMPLETE
+def _common(items: list[ast.expr]) -> ast.expr:
+    """The type that all *items* have, if there is one."""
+    types = {ast.unparse(found): found for found in map(type_of, items)}
+    return types.popitem()[1] if len(types) == 1 else INCOMPLETE

@@ -8,11 +8,8 @@ annotation gets the type that its value shows, else ``Incomplete``, as stubs by 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
-
-import libcst as cst
 
 from beskar_codegen.read.surface import (
     ClassSurface,
@@ -22,35 +19,37 @@ from beskar_codegen.read.surface import (
     Item,
     ModuleSurface,
     ParameterSurface,
-    StatementSurface,
+    TypeSurface,
     VariableSurface,
 )
 from beskar_codegen.read.surface_bodies import gives_back, is_generator, self_variables
 from beskar_codegen.read.surface_values import (
+    ELLIPSIS,
     INCOMPLETE,
+    NONE,
     TYPE_ALIAS,
     called,
     is_alias,
     is_declaring,
+    is_none,
+    last_name,
     short,
     type_of,
 )
+from beskar_codegen.read.syntax import FUNCTIONS, Function, type_parameters, type_statement
 
 _CHECKED_BY_CHECKERS: Final = ("sys.version_info", "sys.platform")
 _FIELD_MAKERS: Final = frozenset({"field", "ib", "attrib", "Factory"})
-_REPEATABLE: Final = ("overload", "setter", "deleter", "getter", "register", "default", "validator")
+_CLASS_MAKERS: Final = frozenset(
+    {"dataclass", "define", "frozen", "mutable", "s", "attrs", "attributes", "dataclass_transform"}
+)
+_REPEATABLE: Final = frozenset({"overload", "setter", "deleter", "getter", "register", "default", "validator"})
 _CACHES: Final = frozenset({"lru_cache", "cache"})
-_WORD: Final = re.compile(r"\w+")
 
 
-def read_surface(text: str, module: str, *, is_package: bool = False) -> ModuleSurface:
-    """The surface of the module whose source is *text*.
-
-    Raises:
-        libcst.ParserSyntaxError: *text* is no Python.
-    """
-    tree = cst.parse_module(text)
-    reader = _Reader(tree, module, is_package=is_package)
+def read_surface(tree: ast.Module, module: str, *, is_package: bool = False) -> ModuleSurface:
+    """The surface of the *module* whose syntax is *tree*. The surface holds parts of the tree."""
+    reader = _Reader(module, is_package=is_package)
     scope = _Scope()
     reader.read(tree.body, scope)
     return ModuleSurface(
@@ -72,106 +71,71 @@ class _Scope:
 
     def add(self, item: Item, *, first_wins: bool = False) -> None:
         name = "" if isinstance(item, ConditionSurface) else item.name
-        repeatable = isinstance(item, FunctionSurface) and _is_repeatable(item)
+        is_repeatable = isinstance(item, FunctionSurface) and any(last_name(d) in _REPEATABLE for d in item.decorators)
+        is_addition = isinstance(item, TypeSurface) or (isinstance(item, VariableSurface) and item.is_added)
         place = self.names.get(name)
-        if place is None or repeatable or not name or isinstance(item, StatementSurface):
+        if place is None or is_repeatable or is_addition or not name:
             self.names.setdefault(name, len(self.items))
             self.items.append(item)
         elif not first_wins and place >= 0 and not _is_overloaded(self.items[place]):
             self.items[place] = item  # of overloads, the implementation is no part of a stub
 
 
-def _is_repeatable(item: FunctionSurface) -> bool:
-    return any(decorator.split("(")[0].rpartition(".")[2] in _REPEATABLE for decorator in item.decorators)
-
-
 def _is_overloaded(item: Item) -> bool:
-    return isinstance(item, FunctionSurface) and any(d.rpartition(".")[2] == "overload" for d in item.decorators)
+    return isinstance(item, FunctionSurface) and any(last_name(d) == "overload" for d in item.decorators)
 
 
 class _Reader:
-    def __init__(self, tree: cst.Module, module: str, *, is_package: bool) -> None:
-        self._tree = tree
+    def __init__(self, module: str, *, is_package: bool) -> None:
         self._package = module.split(".") if is_package else module.split(".")[:-1]
         self.imports: list[ImportedName] = []
         self.exported: tuple[str, ...] | None = None
         self._classes: set[str] = set()
 
-    def read(self, statements: Iterable[cst.CSTNode], scope: _Scope, *, first_wins: bool = False) -> None:
+    def read(self, statements: Iterable[ast.stmt], scope: _Scope, *, first_wins: bool = False) -> None:
         for statement in statements:
             match statement:
-                case cst.SimpleStatementLine(body=parts):
-                    for part in parts:
-                        self._simple(part, scope, first_wins)
-                case cst.FunctionDef():
-                    scope.add(self._function(statement, scope), first_wins=first_wins)
-                case cst.ClassDef():
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    scope.add(_function(statement, scope), first_wins=first_wins)
+                case ast.ClassDef():
                     scope.add(self._class(statement), first_wins=first_wins)
-                    self._classes.add(statement.name.value)
-                case cst.If():
+                    self._classes.add(statement.name)
+                case ast.If():
                     self._if(statement, scope, first_wins)
-                case cst.Try() | cst.TryStar():
-                    self.read(statement.body.body, scope, first_wins=first_wins)
+                case ast.Try() | ast.TryStar():
+                    self.read(statement.body, scope, first_wins=first_wins)
                     for handler in statement.handlers:
-                        self.read(handler.body.body, scope, first_wins=True)
-                    if statement.orelse is not None:
-                        self.read(statement.orelse.body.body, scope, first_wins=True)
-                case cst.With():
-                    self.read(statement.body.body, scope, first_wins=first_wins)
+                        self.read(handler.body, scope, first_wins=True)
+                    self.read(statement.orelse, scope, first_wins=True)
+                case ast.With():
+                    self.read(statement.body, scope, first_wins=first_wins)
+                case ast.Import(names=names):
+                    for alias in names:
+                        bound = alias.asname or alias.name.partition(".")[0]
+                        self._imported(ImportedName(bound, alias.name), scope)
+                case ast.ImportFrom():
+                    self._import_from(statement, scope)
                 case _:
-                    pass
-
-    def _code(self, node: cst.CSTNode) -> str:
-        return self._tree.code_for_node(node).strip()
+                    self._variables(statement, scope, first_wins)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def _if(self, statement: cst.If, scope: _Scope, first_wins: bool) -> None:
-        test = self._code(statement.test)
-        otherwise: Sequence[cst.CSTNode] = ()
-        if isinstance(statement.orelse, cst.Else):
-            otherwise = statement.orelse.body.body
-        elif isinstance(statement.orelse, cst.If):
-            otherwise = [statement.orelse]
+    def _if(self, statement: ast.If, scope: _Scope, first_wins: bool) -> None:
+        test = ast.unparse(statement.test)
         if test.endswith("TYPE_CHECKING"):
-            taken = otherwise if test.startswith("not ") else statement.body.body
+            taken = statement.orelse if test.startswith("not ") else statement.body
             self.read(taken, scope, first_wins=first_wins)
         elif "__name__" in test:
             return
         elif any(word in test for word in _CHECKED_BY_CHECKERS):
             body, other = _Scope(scope.kind), _Scope(scope.kind)
-            self.read(statement.body.body, body)
-            self.read(otherwise, other)
+            self.read(statement.body, body)
+            self.read(statement.orelse, other)
             if body.items or other.items:
-                scope.add(ConditionSurface(test, tuple(body.items), tuple(other.items)))
+                scope.add(ConditionSurface(statement.test, tuple(body.items), tuple(other.items)))
         else:
-            self.read(statement.body.body, scope, first_wins=first_wins)
-            self.read(otherwise, scope, first_wins=True)
-
-    def _simple(self, part: cst.BaseSmallStatement, scope: _Scope, first_wins: bool) -> None:
-        match part:
-            case cst.Import(names=names):
-                for alias in names:
-                    dotted = self._code(alias.name)
-                    bound = alias.evaluated_alias or dotted.partition(".")[0]
-                    self._imported(ImportedName(bound, dotted), scope)
-            case cst.ImportFrom():
-                self._import_from(part, scope)
-            case cst.TypeAlias():
-                self._classes.add(part.name.value)
-                scope.add(StatementSurface(part.name.value, " ".join(self._code(part).split())))
-            case cst.AnnAssign(target=cst.Name(value=name)):
-                value = "" if part.value is None else self._code(part.value)
-                item = self._annotated(name, self._code(part.annotation.annotation), value, scope)
-                scope.add(item, first_wins=first_wins)
-            case cst.Assign():
-                for target in part.targets:
-                    self._assigned(target.target, self._code(part.value), scope, first_wins)
-            case cst.AugAssign(target=cst.Name(value="__all__")):
-                self.exported = None
-                scope.add(StatementSurface("__all__", self._code(part)))
-            case _:
-                pass
+            self.read(statement.body, scope, first_wins=first_wins)
+            self.read(statement.orelse, scope, first_wins=True)
 
     def _imported(self, imported: ImportedName, scope: _Scope) -> None:
         if imported.module == "__future__" or imported in self.imports:
@@ -183,178 +147,181 @@ class _Reader:
         self.imports.append(imported)
         scope.names.setdefault(imported.bound, -1)
 
-    def _import_from(self, part: cst.ImportFrom, scope: _Scope) -> None:
-        module = "" if part.module is None else self._code(part.module)
-        if part.relative:
-            up = len(part.relative) - 1
-            base = self._package[: len(self._package) - up]
+    def _import_from(self, statement: ast.ImportFrom, scope: _Scope) -> None:
+        module = statement.module or ""
+        if statement.level:
+            base = self._package[: len(self._package) - (statement.level - 1)]
             module = ".".join([*base, module] if module else base)
-        if isinstance(part.names, cst.ImportStar):
-            self._imported(ImportedName("*", module, "*"), scope)
-            return
-        for alias in part.names:
-            name = self._code(alias.name)
-            self._imported(ImportedName(alias.evaluated_alias or name, module, name), scope)
+        for alias in statement.names:
+            self._imported(ImportedName(alias.asname or alias.name, module, alias.name), scope)
 
     # -- variables -----------------------------------------------------------------------------------------------------
 
-    def _annotated(self, name: str, annotation: str, value: str, scope: _Scope) -> VariableSurface:
-        last = annotation.rpartition(".")[2]
+    def _variables(self, statement: ast.stmt, scope: _Scope, first_wins: bool) -> None:
+        alias = type_statement(statement)
+        if alias is not None:
+            self._classes.add(alias.name.id)
+            scope.add(TypeSurface(alias.name.id, alias.value, alias.parameters))
+            return
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                scope.add(self._annotated(name, statement.annotation, statement.value, scope), first_wins=first_wins)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._assigned(target, value, scope, first_wins)
+            case ast.AugAssign(target=ast.Name(id="__all__" as name), value=value):
+                self.exported = None
+                scope.add(VariableSurface(name, value=value, is_added=True))
+            case _:
+                pass
+
+    def _annotated(self, name: str, annotation: ast.expr, value: ast.expr | None, scope: _Scope) -> VariableSurface:
+        last = last_name(annotation)
         if last == "TypeAlias":
             self._classes.add(name)
             return VariableSurface(name, annotation, value)
-        if last == "Final" and value:
+        if last == "Final" and value is not None:
             shown = short(value)
-            return (
-                VariableSurface(name, annotation, shown)
-                if shown != "..."
-                else VariableSurface(name, f"{annotation}[{type_of(value)}]")
-            )
-        if scope.kind == "fields" and value:
+            if shown is not ELLIPSIS:
+                return VariableSurface(name, annotation, shown)
+            return VariableSurface(name, ast.Subscript(annotation, type_of(value)))
+        if scope.kind == "fields" and value is not None:
             return VariableSurface(name, annotation, value if called(value) in _FIELD_MAKERS else short(value))
         return VariableSurface(name, annotation)
 
-    def _assigned(self, target: cst.BaseExpression, value: str, scope: _Scope, first_wins: bool) -> None:
-        if isinstance(target, cst.Tuple | cst.List):
-            for element in target.elements:
-                self._assigned(element.value, "...", scope, first_wins)
-            return
-        if not isinstance(target, cst.Name):
-            return
-        name = target.value
-        if scope.names.get(name) == -1:
-            return  # imported already: the fall-back of a try
+    def _assigned(self, target: ast.expr, value: ast.expr, scope: _Scope, first_wins: bool) -> None:
+        match target:
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element in elements:
+                    self._assigned(element, ELLIPSIS, scope, first_wins)
+            case ast.Starred(value=inner):
+                self._assigned(inner, value, scope, first_wins)
+            case ast.Name(id=name) if scope.names.get(name) != -1:  # else imported already: the fall-back of a try
+                scope.add(self._unannotated(name, value, scope), first_wins=first_wins)
+            case _:
+                pass
+
+    def _unannotated(self, name: str, value: ast.expr, scope: _Scope) -> VariableSurface:
         if name == "__all__":
             self.exported = _strings(value)
-            item = VariableSurface(
-                name, "" if self.exported is not None else "list[str]", value if self.exported is not None else ""
-            )
-        else:
-            item = self._unannotated(name, value, scope)
-        scope.add(item, first_wins=first_wins)
-
-    def _unannotated(self, name: str, value: str, scope: _Scope) -> VariableSurface:
-        if scope.kind == "enum" and not name.startswith("_"):
-            kept = value if called(value) == "auto" else short(value)
-            return VariableSurface(name, value=kept)
-        if scope.kind == "fields" and called(value) in _FIELD_MAKERS:
+            if self.exported is None:
+                return VariableSurface(name, ast.Subscript(ast.Name("list"), ast.Name("str")))
             return VariableSurface(name, value=value)
-        if name == "__slots__":
+        if scope.kind == "enum" and not name.startswith("_"):
+            return VariableSurface(name, value=value if called(value) == "auto" else short(value))
+        if name == "__slots__" or (scope.kind == "fields" and called(value) in _FIELD_MAKERS):
             return VariableSurface(name, value=value)
         if is_declaring(value):
             self._classes.add(name)
             return VariableSurface(name, value=value)
-        if is_alias(value, frozenset(self._classes)):
+        if is_alias(value, self._classes):
             self._classes.add(name)
             return VariableSurface(name, TYPE_ALIAS, value)
-        declared = {item.name for item in scope.items if isinstance(item, FunctionSurface)}
-        if value in declared:
-            return VariableSurface(name, value=value)
+        if isinstance(value, ast.Name):
+            place = scope.names.get(value.id, -1)
+            if place >= 0 and isinstance(scope.items[place], FunctionSurface):
+                return VariableSurface(name, value=value)
         return VariableSurface(name, type_of(value))
 
-    # -- functions and classes -----------------------------------------------------------------------------------------
+    # -- classes -------------------------------------------------------------------------------------------------------
 
-    def _function(self, node: cst.FunctionDef, scope: _Scope) -> FunctionSurface:
-        decorators = tuple(self._code(decorator.decorator) for decorator in node.decorators)
-        # What these make keeps no parameters for type checkers, although it has them.
-        decorators = tuple(d for d in decorators if d.partition("(")[0].rpartition(".")[2] not in _CACHES)
-        in_class = scope.kind != "" and "staticmethod" not in decorators
-        if node.returns is not None:
-            returns = self._code(node.returns.annotation)
-        elif node.name.value == "__init__" or not gives_back(node):
-            returns = "None"
-        else:
-            returns = INCOMPLETE
-        return FunctionSurface(
-            name=node.name.value,
-            parameters=tuple(self._parameters(node.params, has_self=in_class)),
-            returns=returns,
-            # An async generator is called, not awaited.
-            is_async=node.asynchronous is not None and not is_generator(node),
-            decorators=decorators,
-            type_parameters="" if node.type_parameters is None else self._code(node.type_parameters),
-        )
-
-    def _parameters(self, node: cst.Parameters, *, has_self: bool) -> Iterable[ParameterSurface]:
-        first = True
-        for group in (node.posonly_params, node.params):
-            for parameter in group:
-                yield self._parameter(parameter, is_self=first and has_self)
-                first = False
-            if group is node.posonly_params and group:
-                yield ParameterSurface("/")
-        if isinstance(node.star_arg, cst.Param):
-            yield self._parameter(node.star_arg, stars="*")
-        elif node.kwonly_params:
-            yield ParameterSurface("", stars="*")
-        for parameter in node.kwonly_params:
-            yield self._parameter(parameter)
-        if node.star_kwarg is not None:
-            yield self._parameter(node.star_kwarg, stars="**")
-
-    def _parameter(self, node: cst.Param, *, stars: str = "", is_self: bool = False) -> ParameterSurface:
-        default = "" if node.default is None else self._code(node.default)
-        if node.annotation is not None:
-            annotation = self._code(node.annotation.annotation)
-        elif is_self:
-            annotation = ""
-        elif default and default != "None":
-            annotation = type_of(default)
-        else:
-            annotation = INCOMPLETE + (" | None" if default else "")
-        return ParameterSurface(node.name.value, annotation, short(default) if default else "", stars)
-
-    def _class(self, node: cst.ClassDef) -> ClassSurface:
-        bases = [("*" if base.star else "") + self._code(base.value) for base in node.bases]
-        bases += [
-            f"{self._code(k.keyword)}={self._code(k.value)}" if k.keyword else f"**{self._code(k.value)}"
-            for k in node.keywords
-        ]
-        decorators = tuple(self._code(decorator.decorator) for decorator in node.decorators)
-        scope = _Scope(_kind(bases, decorators))
-        if isinstance(node.body, cst.IndentedBlock):
-            self.read(node.body.body, scope)
-            self._instance_variables(node.body, scope)
+    def _class(self, node: ast.ClassDef) -> ClassSurface:
+        scope = _Scope(_kind(node))
+        self.read(node.body, scope)
+        for method in node.body:
+            if isinstance(method, FUNCTIONS) and (method.args.posonlyargs or method.args.args):
+                for item in self_variables(method):
+                    scope.add(item, first_wins=True)
         return ClassSurface(
-            name=node.name.value,
-            bases=tuple(bases),
-            decorators=decorators,
-            type_parameters="" if node.type_parameters is None else self._code(node.type_parameters),
+            name=node.name,
+            bases=tuple(node.bases),
+            keywords=tuple(node.keywords),
+            decorators=tuple(node.decorator_list),
+            type_parameters=type_parameters(node),
             body=tuple(scope.items),
         )
 
-    def _instance_variables(self, body: cst.IndentedBlock, scope: _Scope) -> None:
-        """What methods assign to attributes of ``self``."""
-        for method in body.body:
-            if isinstance(method, cst.FunctionDef) and (method.params.posonly_params or method.params.params):
-                for item in self_variables(method):
-                    scope.add(item, first_wins=True)
 
-
-def _kind(bases: Sequence[str], decorators: Sequence[str]) -> str:
+def _kind(node: ast.ClassDef) -> str:
     """``fields``: defaults matter; ``enum``: values do; ``class``: neither."""
-    words = {word for base in bases for word in _WORD.findall(base.partition("[")[0])}
+    words = {word for base in node.bases for word in _words(base)}
     if any(word.endswith(("Enum", "Flag")) for word in words):
         return "enum"
-    called_ = {decorator.split("(")[0].rpartition(".")[2] for decorator in decorators}
-    if called_ & {
-        "dataclass",
-        "define",
-        "frozen",
-        "mutable",
-        "s",
-        "attrs",
-        "attributes",
-        "dataclass_transform",
-    } or words & {"NamedTuple"}:
-        return "fields"
-    return "class"
+    is_made = any(last_name(decorator) in _CLASS_MAKERS for decorator in node.decorator_list)
+    return "fields" if is_made or "NamedTuple" in words else "class"
 
 
-def _strings(value: str) -> tuple[str, ...] | None:
+def _words(base: ast.expr) -> Iterator[str]:
+    """The names that a base is called by."""
+    while True:
+        match base:
+            case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.Call(func=inner):
+                base = inner
+            case ast.Attribute(value=inner, attr=name):
+                yield name
+                base = inner
+            case ast.Name(id=name):
+                yield name
+                return
+            case _:
+                return
+
+
+def _function(node: Function, scope: _Scope) -> FunctionSurface:
+    # What a cache makes keeps no parameters for type checkers, although it has them.
+    decorators = tuple(each for each in node.decorator_list if last_name(each) not in _CACHES)
+    is_static = any(last_name(each) == "staticmethod" for each in decorators)
+    if node.returns is not None:
+        returns = node.returns
+    else:
+        returns = NONE if node.name == "__init__" or not gives_back(node) else INCOMPLETE
+    return FunctionSurface(
+        name=node.name,
+        parameters=tuple(_parameters(node.args, has_self=scope.kind != "" and not is_static)),
+        returns=returns,
+        # An async generator is called, not awaited.
+        is_async=isinstance(node, ast.AsyncFunctionDef) and not is_generator(node),
+        decorators=decorators,
+        type_parameters=type_parameters(node),
+    )
+
+
+def _parameters(node: ast.arguments, *, has_self: bool) -> Iterator[ParameterSurface]:
+    positional = [*node.posonlyargs, *node.args]
+    required = len(positional) - len(node.defaults)
+    for number, parameter in enumerate(positional):
+        if number and number == len(node.posonlyargs):
+            yield ParameterSurface("/")
+        default = node.defaults[number - required] if number >= required else None
+        yield _parameter(parameter, default, is_self=has_self and number == 0)
+    if node.posonlyargs and not node.args:
+        yield ParameterSurface("/")
+    if node.vararg is not None:
+        yield _parameter(node.vararg, None, stars="*")
+    elif node.kwonlyargs:
+        yield ParameterSurface("", stars="*")
+    for parameter, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+        yield _parameter(parameter, default)
+    if node.kwarg is not None:
+        yield _parameter(node.kwarg, None, stars="**")
+
+
+def _parameter(node: ast.arg, default: ast.expr | None, *, stars: str = "", is_self: bool = False) -> ParameterSurface:
+    annotation = node.annotation
+    if annotation is None and not is_self:
+        if default is None:
+            annotation = INCOMPLETE
+        elif is_none(default):
+            annotation = ast.BinOp(INCOMPLETE, ast.BitOr(), NONE)
+        else:
+            annotation = type_of(default)
+    return ParameterSurface(node.arg, annotation, None if default is None else short(default), stars)
+
+
+def _strings(value: ast.expr) -> tuple[str, ...] | None:
     try:
-        found = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+        found: object = ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     if isinstance(found, list | tuple) and all(isinstance(each, str) for each in found):
         return tuple(found)

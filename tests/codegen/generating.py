@@ -11,6 +11,7 @@ from beskar_codegen.model import ProjectModel
 from beskar_codegen.plan import Mode, PlanSettings, plan_descriptors, plan_stub, stub_modules
 from beskar_codegen.read import read_project
 from beskar_codegen.read.surfacing import read_surface
+from beskar_codegen.read.syntax import parse_source
 from beskar_codegen.validate import build_project
 
 VERSION = "1.2.3"
@@ -40,7 +41,7 @@ def stubs(root: Path, settings: PlanSettings) -> dict[str, str]:
         is_package = not path.exists()
         if is_package:
             path = path.with_suffix("") / "__init__.py"
-        surface = read_surface(path.read_text(), module, is_package=is_package)
+        surface = read_surface(parse_source(path.read_text()), module, is_package=is_package)
         plan = plan_stub(
             surface, model, settings, is_module=lambda name: (root / f"{name.replace('.', '/')}.py").exists()
         )

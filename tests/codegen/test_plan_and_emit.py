@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from beskar_codegen.emit import emit_descriptors, read_header
-from beskar_codegen.emit.layout import flat, laid_out
+from beskar_codegen.emit.flat import flat
+from beskar_codegen.emit.layout import laid_out
 from beskar_codegen.model import (
     DeclaredType,
     EllipsisType,
