@@ -30,10 +30,12 @@ demo: $(STAMPS)/demo ## make thumbnails of real photographs on two workers, and 
 test: $(STAMPS)/test mosquitto ## run all tests, against real brokers and databases
 	$(BIN)/pytest --numprocesses $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
-check: $(STAMPS)/check ## format, lint, types (mypy and pyright), borders between the parts, manners of the source
+check: $(STAMPS)/check ## format, lint, generated code, types (mypy and pyright), borders between the parts, manners
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/beskar-codegen check
 	$(BIN)/mypy
+	$(BIN)/stubtest --concise --mypy-config-file pyproject.toml examples.media.handlers
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_source.py

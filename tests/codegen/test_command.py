@@ -262,7 +262,7 @@ def test_wrong_use_ends_with_2_and_says_how(tmp_path: Path, arguments: list[str]
         (["check", "--format", "xml"], "'xml' is not one of 'text', 'github', 'json', 'sarif'"),
         (["check", "--mode", "x"], "'x' is not one of 'import', 'standalone'"),
         (["check", "--root", "nowhere"], "'nowhere' does not exist"),
-        (["watch", "--interval", "0"], "greater than or equal to 0.05"),
+        (["watch", "--interval", "0"], "Invalid value for '--interval'"),
         (["explain"], "Missing argument 'CODE'"),
     ],
 )

@@ -100,10 +100,27 @@ def test_descriptor_and_handler_agree() -> None:
     assert (request.args_type, request.result_type) == (made_by_handler.args_type, made_by_handler.result_type)
 
 
+def test_descriptors_stubs_and_contract_are_those_that_the_generator_writes() -> None:
+    command = [str(Path(sys.executable).with_name("beskar-codegen")), "check", "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+DEMO_THAT_TELLS_ITS_MODULES = """
+import atexit, pathlib, runpy, sys
+target = pathlib.Path(sys.argv.pop())
+atexit.register(lambda: target.write_text("\\n".join(sys.modules)))
+runpy.run_module("examples.media.demo", run_name="__main__", alter_sys=True)
+"""
+
+
 @pytest.mark.timeout(260)
-def test_the_demo_kills_a_worker_and_every_job_still_has_one_result() -> None:
+def test_the_demo_kills_a_worker_and_every_job_still_has_one_result_and_its_client_knows_no_handler(
+    tmp_path: Path,
+) -> None:
+    loaded = tmp_path / "modules"
     ran = subprocess.run(
-        [sys.executable, "-m", "examples.media.demo"],
+        [sys.executable, "-c", DEMO_THAT_TELLS_ITS_MODULES, str(loaded)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -114,3 +131,7 @@ def test_the_demo_kills_a_worker_and_every_job_still_has_one_result() -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "SIGKILL" in ran.stdout
     assert "each picture was made, and counted once" in ran.stdout.replace("\n", " ")
+    modules = set(loaded.read_text().split())
+    assert "examples.media.jobs" in modules
+    assert "examples.media.handlers" not in modules
+    assert not [name for name in modules if name.partition(".")[0] in {"PIL", "beskar_codegen", "libcst"}]
