@@ -6,7 +6,8 @@ which knows the newer syntax, parses it, and what this Python does not know is r
 
 * type parameters are noted and blanked;
 * ``type X = ...`` becomes ``type;X = ...``, and is noted;
-* bodies of functions that this Python still refuses become ``...`` (or ``yield``, which matters outside).
+* f-strings that this Python refuses, and template strings (PEP 750), become short ones;
+* ``except A, B`` becomes ``except ()``: nobody here asks what is caught.
 
 If libcst refuses the source as well, the error of ``ast`` stands. libcst is loaded for nothing else: it costs some
 hundred microseconds a line, and its import more than all the rest of a run in which one file has changed.
@@ -30,7 +31,6 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS: Final = (ast.ClassDef, *FUNCTIONS)
 
 _NOTED: Final = "beskar_type_parameters"
-_NATIVE: Final = sys.version_info >= (3, 12)
 
 
 @attrs.frozen
@@ -68,7 +68,7 @@ def parse_source(text: str) -> ast.Module:
             tree = _parsed(older.text)
         except SyntaxError:
             raise error from None
-    _note(tree, older.parameters, older.aliases)
+    _note(tree, older)
     return tree
 
 
@@ -108,29 +108,29 @@ def parse_expression(text: str) -> ast.expr:
         raise SyntaxError(str(error)) from None
 
 
-def _note(tree: ast.Module, parameters: dict[int, tuple[TypeParameter, ...]], aliases: set[tuple[int, int]]) -> None:
-    """Write to the nodes what had to be blanked: type parameters by the line of the statement's keyword."""
+def _note(tree: ast.Module, older: OlderSource) -> None:
+    """Write to the nodes what had to be blanked."""
+    definitions = []
     for node in ast.walk(tree):
-        if isinstance(node, DEFINITIONS) and node.lineno in parameters:
-            setattr(node, _NOTED, parameters[node.lineno])
-        elif isinstance(node, ast.Assign) and (node.lineno, node.col_offset) in aliases:
-            setattr(node, _NOTED, parameters.get(node.lineno, ()))
+        if isinstance(node, DEFINITIONS):
+            definitions.append(node)
+        elif isinstance(node, ast.Assign) and (node.lineno, node.col_offset) in older.aliases:
+            setattr(node, _NOTED, older.aliases[node.lineno, node.col_offset])
+    definitions.sort(key=lambda each: (each.lineno, each.col_offset))
+    for definition, parameters in zip(definitions, older.parameters, strict=True):
+        setattr(definition, _NOTED, parameters)
 
 
 def type_parameters(node: Definition) -> tuple[TypeParameter, ...]:
     """The type parameters that stand in brackets after the name."""
-    if _NATIVE:
-        return _native(node)
-    noted: tuple[TypeParameter, ...] = getattr(node, _NOTED, ())
-    return noted
+    noted: tuple[TypeParameter, ...] | None = getattr(node, _NOTED, None)
+    return _native(node) if noted is None else noted
 
 
 def type_statement(node: ast.stmt) -> TypeStatement | None:
     """*node* as a ``type`` statement, if it is one."""
-    if _NATIVE:
+    if type(node).__name__ == "TypeAlias":  # from Python 3.12 on
         alias: Any = node
-        if type(node).__name__ != "TypeAlias":
-            return None
         return TypeStatement(alias.name, _native(alias), alias.value)
     if isinstance(node, ast.Assign) and hasattr(node, _NOTED):
         (target,) = node.targets
@@ -140,7 +140,7 @@ def type_statement(node: ast.stmt) -> TypeStatement | None:
 
 
 def _native(node: Any) -> tuple[TypeParameter, ...]:
-    return tuple(TypeParameter(each.name, ast.unparse(each)) for each in node.type_params)
+    return tuple(TypeParameter(each.name, ast.unparse(each)) for each in getattr(node, "type_params", ()))
 
 
 def dotted_name(node: ast.AST | None) -> str | None:
