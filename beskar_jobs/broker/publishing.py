@@ -104,5 +104,5 @@ def _refuse(peer: Peer, qos: int, packet_id: int, refusal: Refusal) -> None:
     if qos == 1:
         peer.send(PubAckPacket(packet_id, reason_code=refusal.reason, reason_str=reason).write())
     else:
-        code = PubRecReasonCode(refusal.reason)  # the two have the same codes
+        code = PubRecReasonCode(int(refusal.reason))  # the two have the same codes
         peer.send(PubRecPacket(packet_id, reason_code=code, reason_str=reason).write())

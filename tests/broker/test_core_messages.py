@@ -6,7 +6,7 @@ import logging
 
 import mqtt5
 import pytest
-from mqtt5 import DisconnectReasonCode, PubAckPacket, PublishPacket, RetainHandling, SubAckReasonCode
+from mqtt5 import DisconnectReasonCode, PubAckPacket, PublishPacket, RetainHandling
 
 from beskar_jobs.broker.sessions import BrokerLimits
 from tests.broker.core_bed import QOS, CoreBed
