@@ -108,11 +108,11 @@ def make_stub(task: StubTask) -> tuple[str, str]:
     tree = parse_source(decoded(task.path, task.data).text)
     surface = read_surface(tree, task.module, is_package=task.is_package)
     inner = task.module.replace(".", "/") + ("/__init__.py" if task.is_package else ".py")
-    folder = task.root / task.path.removesuffix(inner)
+    folder = os.path.join(task.root, task.path.removesuffix(inner))
 
     def is_module(name: str) -> bool:
-        place = folder / name.replace(".", "/")
-        return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+        place = os.path.join(folder, name.replace(".", os.sep))
+        return os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py"))
 
     plan = plan_stub(surface, ProjectModel(handlers=task.handlers), task.settings, is_module=is_module)
     return plan.path, emit_stub(plan, version=VERSION)

@@ -47,6 +47,9 @@ def docstring(text: str, *, indent: int, limit: int) -> list[str]:
     pad = " " * indent
     lines: list[str] = []
     for line in inspect.cleandoc(text).replace("\\", "\\\\").replace('"""', '\\"\\"\\"').splitlines():
+        if len(line) <= limit - indent:
+            lines.append(line.rstrip())
+            continue
         inner = " " * (len(line) - len(line.lstrip()))
         lines += textwrap.wrap(
             line.strip(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 PRECEDENCE: dict[type[ast.operator], tuple[int, str]] = {
@@ -122,6 +123,7 @@ class _Respeller(ast.NodeTransformer):
 flat_node: Final = Flat().text
 
 
+@lru_cache  # defaults are much the same everywhere
 def flat(text: str) -> str:
     """The expression *text* on one line."""
     return flat_node(ast.parse(text.strip(), mode="eval").body)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
 
 # Modules of whose names one speaks with the module's name before them.
@@ -71,7 +72,7 @@ class Names:
         for module, name in sorted(self._used):
             own = name or module
             candidates = (_alias(module, name, depth) for depth in range(1, module.count(".") + 2))
-            chosen = next((each for each in (own, *candidates) if each not in taken), None)
+            chosen = next((each for each in chain((own,), candidates) if each not in taken), None)
             while chosen is None or chosen in taken:
                 chosen = (chosen or own) + "_"
             taken.add(chosen)

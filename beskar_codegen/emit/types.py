@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from beskar_codegen.emit.flat import Respelled, flat_node
+from beskar_codegen.emit.flat import Respelled, flat
 from beskar_codegen.emit.names import Names
 from beskar_codegen.model import (
     EllipsisType,
@@ -44,10 +44,10 @@ def type_text(expression: TypeExpression, names: Names) -> str:
 
 def default_text(text: str, references: Sequence[tuple[str, str, str]], names: Names) -> str:
     """A default on one line, with the file's own names for what it refers to."""
-    node = ast.parse(text.strip(), mode="eval").body
     if not references:
-        return flat_node(node)
-    return _Renamed({spelling: names(module, name) for spelling, module, name in references}).text(node)
+        return flat(text)
+    spelled = {spelling: names(module, name) for spelling, module, name in references}
+    return _Renamed(spelled).text(ast.parse(text.strip(), mode="eval").body)
 
 
 class _Renamed(Respelled):

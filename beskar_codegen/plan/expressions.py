@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-import attrs
-
 from beskar_codegen.model import NamedType, TypeExpression, TypeVariable, UnionType
 
 # The classes in typing that only repeat another one are deprecated, and linters say so.
@@ -53,16 +51,18 @@ def replaced(expression: TypeExpression, by: Callable[[TypeExpression], TypeExpr
     if answer is not None:
         return answer
     match expression:
-        case NamedType():
-            return attrs.evolve(expression, arguments=tuple(replaced(part, by) for part in expression.arguments))
-        case UnionType():
-            return attrs.evolve(expression, members=tuple(replaced(part, by) for part in expression.members))
+        case NamedType(module=module, name=name, arguments=[_, *_] as arguments):
+            return NamedType(module, name, tuple([replaced(part, by) for part in arguments]))
+        case UnionType(members=members):
+            return UnionType(tuple([replaced(part, by) for part in members]))
         case _:
             return expression
 
 
 def filled(expression: TypeExpression, variables: Mapping[str, TypeExpression]) -> TypeExpression:
     """*expression* with type variables filled in."""
+    if not variables:
+        return expression
     return replaced(expression, lambda e: variables.get(e.name) if isinstance(e, TypeVariable) else None)
 
 
@@ -73,9 +73,9 @@ def modernised(expression: TypeExpression) -> TypeExpression:
         if home in _ANNOTATED or (home in _FINAL and expression.arguments):
             return modernised(expression.arguments[0])
         module, name = _TODAY.get(home, home)
-        return NamedType(module, name, tuple(modernised(part) for part in expression.arguments))
+        return NamedType(module, name, tuple([modernised(part) for part in expression.arguments]))
     if isinstance(expression, UnionType):
-        return UnionType(tuple(modernised(part) for part in expression.members))
+        return UnionType(tuple([modernised(part) for part in expression.members]))
     return expression
 
 

@@ -42,6 +42,10 @@ class Relocation:
         return frozenset(self.names) if self.is_active else None
 
     def moved(self, expression: TypeExpression) -> TypeExpression:
+        """*expression*, with what has moved under its name there."""
+        if not self.names:
+            return expression
+
         def move(part: TypeExpression) -> TypeExpression | None:
             if isinstance(part, LiteralType):
                 return attrs.evolve(part, names=self.moved_names(part.names))
