@@ -15,6 +15,7 @@ from beskar_jobs.model.errors import PayloadInvalid
 from beskar_jobs.model.job import FailureKind, JobFailure, JobId, JobStatus, WaitingFor, WorkerId
 from beskar_jobs.model.presence import HandlerPolicy, HeldAttempt, SchedulerPresence, WorkerHeartbeat
 from beskar_jobs.model.retry import Retry
+from beskar_jobs.testing.storage_recurring import firing, full_entry
 from beskar_jobs.wire import messages as wire
 from beskar_jobs.wire.serializer import JsonSerializer
 
@@ -67,6 +68,11 @@ EXAMPLES: list[wire.Message] = [
     wire.CancelReply(outcome="requested", status=JobStatus.RUNNING),
     wire.QueryCommand(what="find", ids=["j1"], statuses=[JobStatus.RUNNING], queue="q", limit=5),
     wire.QueryReply(jobs=[VIEW, None], workers=[BEAT], queues=[wire.QueueView("q", {JobStatus.RUNNING: 2}, 1)]),
+    wire.RecurringCommand(action="upsert", name="r", definition=full_entry().definition, paused=True, limit=5),
+    wire.RecurringCommand(action="declare", definitions=[full_entry().definition], job_types=["t"]),
+    wire.RecurringReply(
+        entries=[full_entry()], occurrences=[firing("r", T0).occurrence], unknown=True, error="e", busy=True
+    ),
     wire.StatusMessage(job=STATUS),
     wire.UpdatesMessage(jobs=[STATUS]),
     wire.ClaimRequest(incarnation="i1", claims=[wire.Claim("j1", 3, "t", 1, RAW, 5.0, {"k": "v"}, "tp")]),
