@@ -17,7 +17,7 @@ from beskar_codegen.outcome import Generation, JobRow, Kept, from_plain
 from beskar_codegen.plan import Mode, PlanSettings, plan_descriptors
 from beskar_codegen.read import ProjectSources, read_project
 from beskar_codegen.read.discovery import import_roots, relative_path, source_files
-from beskar_codegen.read.project import read_again
+from beskar_codegen.read.project import read_again, without_collections
 from beskar_codegen.settings import Settings
 from beskar_codegen.stub_files import stub_files
 from beskar_codegen.validate import build_project
@@ -35,13 +35,16 @@ def run(settings: Settings, kept: Kept, digests: Mapping[str, str], cache: Cache
         digests: of all source files, by path.
         cache: of the modules that were read.
     """
-    refreshed = _with_other_bodies(settings, kept, digests)
-    if refreshed is not None:
-        return refreshed
-    sources = read_project(settings.root, settings.source, known=load_known(settings, digests, cache))
+    with without_collections():
+        return _with_other_bodies(settings, kept, digests) or _anew(settings, kept, digests, cache)
+
+
+def _anew(settings: Settings, kept: Kept, digests: Mapping[str, str], cache: Cache) -> tuple[Generation, Kept]:
+    known = load_known(settings, digests, cache)
+    sources = read_project(settings.root, settings.source, known=known.modules)
     model, diagnostics = build_project(sources, standalone=settings.mode == Mode.STANDALONE)
     keep = _consulted(settings, sources.modules)
-    keep["meanings"] = keep_modules(sources.modules, keep, digests, cache)
+    keep["meanings"] = keep_modules(sources.modules, known, keep, digests, cache)
     keep["names"] = list(sources.names)
     if diagnostics:
         return Generation(_rows(model), diagnostics=tuple(diagnostics)), keep

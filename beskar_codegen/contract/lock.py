@@ -10,6 +10,7 @@ import json
 from typing import Any, Final
 
 import attrs
+import orjson
 
 from beskar_codegen.breaches import breach
 from beskar_codegen.contract.schema import Schema, schema_of
@@ -18,6 +19,7 @@ from beskar_jobs.handlers import rules
 
 FORMAT: Final = "beskar-jobs-contract"
 FORMAT_VERSION: Final = 1
+_FORM: Final = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 
 
 @attrs.frozen
@@ -54,7 +56,10 @@ def dump(contract: Contract) -> str:
         "format_version": FORMAT_VERSION,
         "jobs": {job_type: attrs.asdict(job, recurse=False) for job_type, job in contract.items()},
     }
-    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    try:
+        return orjson.dumps(document, option=_FORM).decode()
+    except TypeError:  # an integer or a text that orjson has no form for, in a default
+        return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def load(path: str, text: str) -> Contract | Diagnostic:

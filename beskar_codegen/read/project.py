@@ -65,7 +65,7 @@ def read_project(
         known: modules by path that an earlier call has read, and that would come out the same now.
     """
     root = Path(os.path.abspath(root))  # not resolved: paths are told as they were given
-    with _without_collections():
+    with without_collections():
         return _ProjectReader(root, source, known or {}).read()
 
 
@@ -115,9 +115,9 @@ def read_module(path: str, text: str, *, root: Path | None = None) -> SourceModu
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
-    """Syntax trees are many small objects that stay: looking through them for garbage again and again finds none, and
-    takes half the time."""
+def without_collections() -> Iterator[None]:
+    """Syntax trees and models are many small objects that stay: looking through them for garbage again and again finds
+    none, and takes half the time."""
     if not gc.isenabled():
         yield
         return
@@ -276,7 +276,7 @@ def _read_apart(share: _Share) -> dict[str, SourceModule]:
     root, roots, names, files = share
     reader = _ModuleReader(ModuleFinder(root, roots))
     reader.names = names
-    with _without_collections():
+    with without_collections():
         return _read_share(reader, files)
 
 
