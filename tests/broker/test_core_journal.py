@@ -34,9 +34,8 @@ class Notes(Journal):
 
     def session_ended(self, client_id: str) -> None:
         del self.sessions[client_id]
-        for table in (self.subscriptions, self.deliveries):
-            for key in [key for key in table if key[0] == client_id]:
-                del table[key]  # type: ignore[attr-defined]  # the two have keys of different types
+        self.subscriptions = {key: value for key, value in self.subscriptions.items() if key[0] != client_id}
+        self.deliveries = {key: value for key, value in self.deliveries.items() if key[0] != client_id}
 
     def subscribed(self, session: Session, topic_filter: str, subscription: Subscription) -> None:
         self.subscriptions[session.client_id, topic_filter] = subscription
