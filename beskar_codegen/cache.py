@@ -58,7 +58,10 @@ class Cache:
         """Keep *kept*, plain JSON data, for the next run."""
         if self._file is None:
             return
-        body = orjson.dumps({"key": self._key, "kept": kept})
+        try:
+            body = orjson.dumps({"key": self._key, "kept": kept})
+        except orjson.JSONEncodeError:
+            return  # half of a surrogate pair, in a file name or a literal: such a project is read each time
         with contextlib.suppress(OSError):
             ignore = self._file.parent / ".gitignore"
             if not ignore.exists():

@@ -8,6 +8,7 @@ changes the key of the cache, so that nothing old is read by it.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from typing import Any, Final
 
@@ -64,7 +65,11 @@ def meaning(plain: Any) -> str:
     """
     without = list(plain)
     without[_DIGEST] = ""
-    return hashlib.sha256(_PLACES.sub(b"", orjson.dumps(without))).hexdigest()
+    try:
+        data = orjson.dumps(without)
+    except orjson.JSONEncodeError:  # half of a surrogate pair, in a file name or a literal
+        data = json.dumps(without, separators=(",", ":")).encode()
+    return hashlib.sha256(_PLACES.sub(b"", data)).hexdigest()
 
 
 def module_from_plain(plain: Any) -> SourceModule:

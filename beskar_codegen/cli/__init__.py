@@ -10,6 +10,7 @@ A mistake of the generator itself is one line too; ``--verbose`` shows where it 
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 
@@ -19,6 +20,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command with the arguments of this process; does not return."""
     gc.disable()  # the process ends with the command, and many small objects live as long as it; watch turns it on
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # File names need not be text, nor need what stands in string literals; the escape is one of JSON's too.
+        sys.stdout.reconfigure(errors="backslashreplace")
     from beskar_codegen.cli.app import app  # noqa: PLC0415  # the package itself loads nothing
 
     try:

@@ -65,13 +65,20 @@ def _result(diagnostic: Diagnostic, indexes: dict[str, int]) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(place.path), "uriBaseId": "SRCROOT"},
+                    "artifactLocation": {"uri": _uri(place.path), "uriBaseId": "SRCROOT"},
                     "region": region,
                 }
             }
         ],
-        "partialFingerprints": {"beskarCodegen/v1": hashlib.sha256(identity.encode()).hexdigest()[:32]},
+        "partialFingerprints": {
+            "beskarCodegen/v1": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+        },
     }
     if diagnostic.code in indexes:
         result["ruleIndex"] = indexes[diagnostic.code]
     return result
+
+
+def _uri(path: str) -> str:
+    """A relative reference; the bytes of a file name that is no UTF-8 stand in it as they are on the disk."""
+    return quote(path, errors="surrogateescape")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from beskar_codegen.version import VERSION
 from tests.codegen.command import HANDLERS, REPOSITORY, TYPES, make_project, run, tree
+from tests.codegen.sarif_rules import check_log
 
 
 @pytest.fixture
@@ -113,6 +115,7 @@ def test_other_formats_are_pure_too_and_the_diff_goes_to_standard_error(project:
     assert done.returncode == 1
     assert "+++ b/app/jobs.py" in done.stderr
     if form == "sarif":
+        check_log(json.loads(done.stdout))
         results = json.loads(done.stdout)["runs"][0]["results"]
         assert {each["ruleId"] for each in results} == {"JOBGEN074"}
     else:
@@ -229,6 +232,25 @@ def test_list_shows_job_types_as_table_and_json(fresh: Path) -> None:
     ]
     (row,) = json.loads(run(fresh, "list", "--json").stdout)
     assert (row["job_type"], row["descriptor"], row["path"], row["line"]) == ("mail.send", "Mail", "app/handlers.py", 7)
+
+
+@pytest.mark.parametrize("form", ["text", "github", "json", "sarif"])
+def test_a_file_name_and_a_job_type_that_are_no_text_are_told_in_each_format(project: Path, form: str) -> None:
+    (project / "app" / "handlers.py").unlink()
+    odd = os.fsencode(project / "app") + b"/\xff.py"
+    with open(odd, "w", encoding="utf-8") as file:
+        file.write(HANDLERS.replace("mail.send", r"mail\ud800"))
+    done = run(project, "check", "--format", form)
+    assert done.returncode == 2, done
+    assert "JOBGEN" in done.stdout
+    assert "internal error" not in done.stderr
+    if form == "sarif":
+        check_log(json.loads(done.stdout))
+        assert '"app/%FF.py"' in done.stdout
+    elif form == "json":
+        assert {each["path"] for each in json.loads(done.stdout)} == {"app/\udcff.py"}
+    else:
+        assert r"app/\udcff.py" in done.stdout
 
 
 def test_wrong_settings_end_with_2(project: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from beskar_codegen.model import Diagnostic, Place
 from beskar_codegen.report import FORMATS, ReportFormat, report
 from beskar_jobs.handlers.rules import RULES
+from tests.codegen.sarif_rules import check_log
 
 FIRST = Diagnostic(Place("app/a.py", 2, 14, 2, 16), "JOBGEN002", "the job type of A is empty or blank", "name it")
 SECOND = Diagnostic(Place("app/b.py", 1, 1, 1, 1), "JOBGEN003", "100% of: a, b\nand more", "leave, it: out")
@@ -114,3 +118,71 @@ def test_a_sarif_fingerprint_outlives_an_edit_above(tmp_path: Path) -> None:
 def test_sarif_without_results_is_still_a_run(tmp_path: Path) -> None:
     (run,) = json.loads(told("sarif", tmp_path))["runs"]
     assert run["results"] == []
+
+
+ODD_PLACES = [
+    Place("app/a b.py", 1, 1, 1, 1),
+    Place("a:b/ä#?%.py", 3, 7, 3, 8),
+    Place("app/\udcff.py", 3, 7, 5, 1),
+    Place("pyproject.toml"),
+]
+
+
+def every_rule_at(place: Place) -> list[Diagnostic]:
+    return [Diagnostic(place, code, f"{code} is broken\nhere", "mend it") for code in RULES]
+
+
+def test_sarif_keeps_the_standard_for_every_rule_and_every_kind_of_place(tmp_path: Path) -> None:
+    for place in ODD_PLACES:
+        log = json.loads(told("sarif", tmp_path, *every_rule_at(place)))
+        check_log(log)
+        assert len(log["runs"][0]["results"]) == len(RULES)
+    several = [Diagnostic(place, "JOBGEN002", "m", "h") for place in ODD_PLACES]
+    log = json.loads(told("sarif", tmp_path, *several, *several))
+    check_log(log)
+    assert len(log["runs"][0]["results"]) == len(ODD_PLACES)
+    check_log(json.loads(told("sarif", tmp_path)))
+
+
+def _set(*path: str | int, value: Any) -> Callable[[Any], None]:
+    def spoil(log: Any) -> None:
+        for key in path[:-1]:
+            log = log[key]
+        log[path[-1]] = value
+
+    return spoil
+
+
+RESULT = ("runs", 0, "results", 0)
+LOCATION = (*RESULT, "locations", 0, "physicalLocation")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        _set("version", value="2.1"),
+        _set("$schema", value="sarif-schema-2.1.0.json"),
+        _set("runs", 0, "tool", "driver", "rules", 1, "id", value="JOBGEN002"),
+        _set("runs", 0, "tool", "driver", "semanticVersion", value="1.2"),
+        _set(*RESULT, "ruleIndex", value=1),
+        _set(*RESULT, "ruleId", value="JOBGEN003"),
+        _set(*RESULT, "ruleIndex", value=2),
+        _set(*RESULT, "severity", value="high"),
+        _set(*RESULT, "message", value={}),
+        _set(*LOCATION, "artifactLocation", "uri", value="/app/a.py"),
+        _set(*LOCATION, "artifactLocation", "uri", value="app\\a.py"),
+        _set(*LOCATION, "artifactLocation", "uri", value="../a.py"),
+        _set(*LOCATION, "artifactLocation", "uri", value="a b.py"),
+        _set(*LOCATION, "artifactLocation", "uriBaseId", value="ELSEWHERE"),
+        _set(*LOCATION, "region", "startLine", value=0),
+        _set(*LOCATION, "region", "startColumn", value=0),
+        _set(*LOCATION, "region", "endColumn", value=14),
+    ],
+)
+def test_the_check_of_sarif_sees_what_is_wrong(tmp_path: Path, spoil: Callable[[Any], None]) -> None:
+    log = json.loads(told("sarif", tmp_path, FIRST, SECOND))
+    check_log(log)
+    spoiled = copy.deepcopy(log)
+    spoil(spoiled)
+    with pytest.raises((AssertionError, KeyError)):
+        check_log(spoiled)
