@@ -43,7 +43,7 @@ class NamedType:
 
     Attributes:
         module: where it is defined (not where it was imported from).
-        name: its qualified name there.
+        name: its qualified name there. Without both it is a list of types: the parameters of a ``Callable``.
         arguments: what stands in the brackets.
     """
 

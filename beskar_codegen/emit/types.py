@@ -26,7 +26,7 @@ def type_text(expression: TypeExpression, names: Names) -> str:
             inner = ", ".join(type_text(argument, names) for argument in arguments)
             if (module, name) == ("builtins", "tuple") and not arguments:
                 return "tuple[()]"
-            return names(module, name) + (f"[{inner}]" if inner else "")
+            return names(module, name) + (f"[{inner}]" if inner or not name else "")
         case UnionType(members=members):
             return " | ".join(type_text(member, names) for member in members)
         case LiteralType(values=values, names=references):

@@ -184,7 +184,7 @@ class TypeReader:
     def _argument(self, scope: Scope, item: ast.expr, quoted: bool, depth: int) -> TypeExpression:
         if isinstance(item, ast.List):  # the parameters of a Callable
             parts = [self.read(scope, each, quoted=quoted, depth=depth + 1) for each in item.elts]
-            return NamedType("typing", "Concatenate", tuple(parts))
+            return NamedType("", "", tuple(parts))
         if isinstance(item, ast.Tuple) and not item.elts:  # tuple[()]
             return NamedType("typing", "Never")
         return self.read(scope, item, quoted=quoted, depth=depth + 1)

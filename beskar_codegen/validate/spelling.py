@@ -20,7 +20,7 @@ def spelled(expression: TypeExpression) -> str:
         if (expression.module, name) == ("typing", "Never"):
             return "()"
         inner = ", ".join(map(spelled, expression.arguments))
-        return f"{name}[{inner}]" if inner else name
+        return f"{name}[{inner}]" if inner or not name else name
     if isinstance(expression, UnionType):
         return " | ".join(map(spelled, expression.members))
     if isinstance(expression, LiteralType):

@@ -13,12 +13,14 @@ from beskar_codegen.model import (
     Field,
     GeneratedJobHandlerModel,
     NamedType,
+    NoneType,
     Place,
     ProjectModel,
     TypeKind,
     UnionType,
 )
 from beskar_codegen.plan import Mode, PlanSettings, module_of, plan_descriptors, stub_modules
+from beskar_codegen.validate.spelling import spelled
 
 PLACE = Place("app/types.py")
 TEXT = NamedType("builtins", "str")
@@ -171,6 +173,19 @@ def test_spellings_of_yesterday_are_brought_up_to_date() -> None:
     text = module(declared(TypeKind.ATTRS, field("a", old), field("b", mapping)))
     assert "a: list[dict[str, int]],\n        b: Mapping[str, tuple[int, ...]],\n" in text
     assert "from collections.abc import Mapping\n" in text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "written"),
+    [
+        ((), "Callable[[], None]"),
+        ((NUMBER, TEXT), "Callable[[int, str], None]"),
+    ],
+)
+def test_a_list_of_parameters_stands_in_brackets(parameters: tuple[NamedType, ...], written: str) -> None:
+    hook = NamedType("collections.abc", "Callable", (NamedType("", "", parameters), NoneType()))
+    assert spelled(hook) == written
+    assert f"hook: {written}" in module(declared(TypeKind.ATTRS, field("hook", hook)))
 
 
 @pytest.mark.parametrize(
