@@ -17,6 +17,7 @@ from mqtt5 import PublishPacket, SubAckPacket, SubAckReasonCode, SubscribePacket
 from beskar_jobs.broker.access import AccessRules, Action, Identity
 from beskar_jobs.broker.core import BrokerCore
 from beskar_jobs.broker.framing import decode
+from beskar_jobs.broker.journal import Journal
 from beskar_jobs.broker.sessions import BrokerLimits, Peer, Session
 from beskar_jobs.broker.subscribing import subscribe
 
@@ -33,6 +34,7 @@ class GuardedCore(BrokerCore):
     Args:
         rules: what the roles may do.
         identify: who a connection is; ``None``: nobody, who may do nothing.
+        journal: as that of the core.
 
     Attributes:
         denied: publishes and filters that were refused.
@@ -44,8 +46,9 @@ class GuardedCore(BrokerCore):
         make_client_id: Callable[[], str],
         rules: AccessRules,
         identify: Callable[[Peer], Identity | None],
+        journal: Journal | None = None,
     ) -> None:
-        super().__init__(limits, make_client_id)
+        super().__init__(limits, make_client_id, journal=journal)
         self._rules = rules
         self._identify = identify
         self._reported: set[tuple[str, str]] = set()

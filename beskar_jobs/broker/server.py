@@ -11,15 +11,20 @@ An end of stream is the end of the connection, at once: buffered output is disca
 Will goes out in the same turn of the loop.
 
 Several places may be listened on at once; all lead to the same broker. If one cannot be listened on, none is.
+
+With ``persist`` retained messages and sessions are kept in a file (:mod:`~beskar_jobs.broker.durability`): it is read
+before the first connection, and written last at the stop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.metadata
 import importlib.util
 import itertools
 import logging
+import math
 import os
 import secrets
 import ssl
@@ -35,10 +40,12 @@ from beskar_jobs.broker.accounts import load_accounts
 from beskar_jobs.broker.admission import Admission, Gate
 from beskar_jobs.broker.connections import LINGER, Connection, TlsAcceptor, WebSocketConnection
 from beskar_jobs.broker.core import BrokerCore
+from beskar_jobs.broker.durability import DurableJournal
 from beskar_jobs.broker.framing import MAX_CONNECT_SIZE
 from beskar_jobs.broker.guarded import GuardedCore
 from beskar_jobs.broker.listeners import BrokerTls, Place, check_places, parse_place
 from beskar_jobs.broker.sessions import BrokerLimits, Peer
+from beskar_jobs.broker.system_topics import SystemTopics
 from beskar_jobs.model.errors import InvalidValue
 from beskar_jobs.wire.topics import DEFAULT_PREFIX
 
@@ -57,6 +64,27 @@ def _need_websockets(place: Place) -> None:
         raise InvalidValue(f"{place.url} needs the package websockets; install 'beskar-jobs[embedded]'")
 
 
+def _version() -> str:
+    try:
+        return importlib.metadata.version("beskar-jobs")
+    except importlib.metadata.PackageNotFoundError:  # a copy of the sources
+        return "unknown"
+
+
+async def _open_journal(path: Path) -> DurableJournal:
+    opening = asyncio.get_running_loop().run_in_executor(None, DurableJournal.open, path)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_abandon)
+        raise
+
+
+def _abandon(opening: asyncio.Future[DurableJournal]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().abandon()
+
+
 def _identity_of(peer: Peer) -> Identity | None:
     return cast(Connection, peer.context).identity
 
@@ -65,7 +93,8 @@ class EmbeddedBroker:
     """An MQTT 5 broker on the running event loop.
 
     ``async with EmbeddedBroker() as broker: ...`` listens on a free port of the loopback address; ``broker.url`` says
-    which. After :meth:`stop`, :meth:`start` listens again on the same port, as an empty broker.
+    which. After :meth:`stop`, :meth:`start` listens again on the same port: as an empty broker, or with what *persist*
+    has kept.
 
     Args:
         host: address to listen on.
@@ -82,9 +111,13 @@ class EmbeddedBroker:
         prefix: topic prefix of the job system, for the rights.
         max_connections: connections at the same time; one more is closed at once.
         allow_anonymous_remote: listen beyond this machine although nobody is asked who it is.
+        persist: file that keeps retained messages and sessions, made if it is not there; ``None``: nothing is kept. A
+            killed broker loses what it did not write yet, the last tenth of a second.
+        sys_interval: seconds between the figures below ``$SYS/broker``
+            (:mod:`~beskar_jobs.broker.system_topics`); 0: none are published.
 
     Raises:
-        InvalidValue: a listener cannot be meant, lacks its certificate, or would let everybody in.
+        InvalidValue: a listener cannot be meant, lacks its certificate, or would let everybody in; a bad interval.
     """
 
     def __init__(
@@ -102,7 +135,11 @@ class EmbeddedBroker:
         prefix: str = DEFAULT_PREFIX,
         max_connections: int = 10_000,
         allow_anonymous_remote: bool = False,
+        persist: str | os.PathLike[str] | None = None,
+        sys_interval: float = 10.0,
     ) -> None:
+        if not 0 <= sys_interval < math.inf:
+            raise InvalidValue(f"sys_interval is {sys_interval}: it is in seconds, 0 for no topics below $SYS")
         if listeners:
             self._places = [parse_place(text) for text in listeners]
         elif unix_path is not None:
@@ -122,6 +159,8 @@ class EmbeddedBroker:
         self._stall_timeout = stall_timeout
         self._tls = tls
         self._max_connections = max_connections
+        self._persist = None if persist is None else Path(persist)
+        self._sys_interval = sys_interval
         self._running: _Running | None = None
 
     @property
@@ -147,8 +186,7 @@ class EmbeddedBroker:
     @property
     def denied(self) -> int:
         """Publishes and topic filters refused for want of rights, since the last start."""
-        core = None if self._running is None else self._running.core
-        return core.denied if isinstance(core, GuardedCore) else 0
+        return 0 if self._running is None else self._running.denied
 
     async def start(self) -> None:
         """Listen. Does nothing if it runs already.
@@ -156,12 +194,17 @@ class EmbeddedBroker:
         Raises:
             OSError: an address cannot be listened on.
             InvalidValue: a certificate, a key, the password file or the ACL cannot be used.
+            DatabaseFault: the file to persist in cannot be used, or is in use.
         """
         if self._running is not None:
             return
-        running = _Running(self._limits, self._stall_timeout, self._max_connections, self._admission())
+        admission = self._admission()
         context = None if self._tls is None else self._tls.context()
+        journal = None if self._persist is None else await _open_journal(self._persist)
+        running = _Running(self._limits, self._stall_timeout, self._max_connections, admission, journal)
         try:
+            running.restore()
+            running.publish_figures(self._sys_interval)
             for index, place in enumerate(self._places):
                 self._places[index] = await running.listen(place, context)
         except BaseException:
@@ -171,7 +214,11 @@ class EmbeddedBroker:
         logger.info("broker listens on %s", ", ".join(self.urls))
 
     async def stop(self) -> None:
-        """Tell every client that the server shuts down (0x8B), and close. Takes a second at most."""
+        """Tell every client that the server shuts down (0x8B), and close. Takes a second at most, and the writing.
+
+        Raises:
+            DatabaseFault: not all that was to be kept could be written; everything is closed nevertheless.
+        """
         running, self._running = self._running, None
         if running is not None:
             await running.stop()
@@ -194,7 +241,12 @@ class _Running:
     """A broker between its start and its stop."""
 
     def __init__(
-        self, limits: BrokerLimits, stall_timeout: float, max_connections: int, admission: Admission | None
+        self,
+        limits: BrokerLimits,
+        stall_timeout: float,
+        max_connections: int,
+        admission: Admission | None,
+        journal: DurableJournal | None,
     ) -> None:
         self.limits = limits
         self.stall_timeout = stall_timeout
@@ -205,11 +257,12 @@ class _Running:
         self.gate: Gate | None = None
         self.core: BrokerCore
         self._owners: dict[str, str] = {}
+        self._journal = journal
         if admission is None:
-            self.core = BrokerCore(limits, _make_client_id)
+            self.core = BrokerCore(limits, _make_client_id, journal=journal)
         else:
             self.gate = Gate(admission, self._owner_of)
-            self.core = GuardedCore(limits, _make_client_id, admission.rules, _identity_of)
+            self.core = GuardedCore(limits, _make_client_id, admission.rules, _identity_of, journal)
         self._max_connections = max_connections
         self._servers: list[asyncio.Server] = []
         self._paths: list[tuple[str, int]] = []
@@ -218,6 +271,28 @@ class _Running:
         self._full = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
+        self._system_topics = SystemTopics(self.core, _version(), time.monotonic())
+        self._figures: asyncio.TimerHandle | None = None
+
+    def restore(self) -> None:
+        """Put back what the journal has kept."""
+        if self._journal is not None:
+            self._owners = self._journal.restore(self.core, time.monotonic())
+            self._journal.owner_of = self._owners_name
+
+    def publish_figures(self, interval: float) -> None:
+        """Publish the topics below ``$SYS`` now and every *interval* seconds; 0: not at all."""
+        if interval:
+            more = {}
+            if self.gate is not None:
+                more = {"refused/clients": self.gate.refused, "refused/rights": self.denied}
+            self._system_topics.publish(time.monotonic(), more)
+            self._figures = self.loop.call_later(interval, self.publish_figures, interval)
+            self.changed()
+
+    @property
+    def denied(self) -> int:
+        return self.core.denied if isinstance(self.core, GuardedCore) else 0
 
     async def listen(self, place: Place, context: ssl.SSLContext | None) -> Place:
         """Listen on *place*; the place as it has become, with its port."""
@@ -247,6 +322,9 @@ class _Running:
         server = await self.loop.create_server(accept, place.host, place.port, backlog=_BACKLOG)
         self._servers.append(server)
         return attrs.evolve(place, port=server.sockets[0].getsockname()[1])
+
+    def _owners_name(self, client_id: str) -> str | None:
+        return self._owners.get(client_id)
 
     def _owner_of(self, client_id: str) -> str | None:
         return self._owners.get(client_id) if client_id in self.core.sessions else None
@@ -313,9 +391,12 @@ class _Running:
             self.gate.close()
         for server in self._servers:
             await server.wait_closed()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._figures):
+            if timer is not None:
+                timer.cancel()
         for path, inode in self._paths:
             with contextlib.suppress(FileNotFoundError):
                 if os.stat(path).st_ino == inode:  # not that of a broker which came in the meantime
                     os.unlink(path)
+        if self._journal is not None:
+            await self._journal.close()

@@ -71,6 +71,21 @@ def broker(
     max_connections: Annotated[
         int, typer.Option(envvar="BESKAR_MAX_CONNECTIONS", min=1, help="Connections at the same time.")
     ] = 10_000,
+    persist: Annotated[
+        str | None,
+        typer.Option(
+            envvar="BESKAR_PERSIST",
+            metavar="FILE",
+            help="Keep retained messages and sessions in this file.",
+            show_default="nothing is kept",
+        ),
+    ] = None,
+    sys_interval: Annotated[
+        float,
+        typer.Option(
+            envvar="BESKAR_SYS_INTERVAL", min=0, max=86_400, help="Seconds between the figures below $SYS; 0: none."
+        ),
+    ] = 10.0,
     add_user: Annotated[
         str | None,
         typer.Option(metavar="USER[:ROLE,ROLE]", help="Print a line for the password file, and end."),
@@ -78,8 +93,8 @@ def broker(
 ) -> None:
     """Run the embedded MQTT broker.
 
-    The first lines on standard output are its URLs. It keeps nothing on disk, and listens beyond this machine only if
-    there are accounts: it is for development, tests and single machines.
+    The first lines on standard output are its URLs. It keeps nothing on disk unless a file is named, and listens beyond
+    this machine only if there are accounts: it is for development, tests and single machines.
     """
     from beskar_jobs.cli.logs import set_up_logs  # noqa: PLC0415
     from beskar_jobs.cli.stopping import run_serving, serve  # noqa: PLC0415
@@ -89,7 +104,16 @@ def broker(
         return
     set_up_logs(logs)
     listeners = [text.strip() for text in listen.split(",")] if listen else []
-    server = _embedded_broker(host, port, unix, listeners, security=security, max_connections=max_connections)
+    server = _embedded_broker(
+        host,
+        port,
+        unix,
+        listeners,
+        security=security,
+        max_connections=max_connections,
+        persist=persist,
+        sys_interval=sys_interval,
+    )
     try:
         run_serving(serve(server, ready=lambda: print("\n".join(server.urls), flush=True)))  # noqa: T201  # as above
     except OSError as error:
@@ -149,7 +173,15 @@ def _need_codec() -> None:
 
 
 def _embedded_broker(
-    host: str, port: int, unix: str | None, listeners: list[str], *, security: Security, max_connections: int
+    host: str,
+    port: int,
+    unix: str | None,
+    listeners: list[str],
+    *,
+    security: Security,
+    max_connections: int,
+    persist: str | None,
+    sys_interval: float,
 ) -> EmbeddedBroker:
     _need_codec()
     from beskar_jobs.broker import BrokerTls, EmbeddedBroker  # noqa: PLC0415  # its codec is an extra
@@ -171,4 +203,6 @@ def _embedded_broker(
         prefix=security.prefix,
         max_connections=max_connections,
         allow_anonymous_remote=security.allow_anonymous_remote,
+        persist=persist,
+        sys_interval=sys_interval,
     )

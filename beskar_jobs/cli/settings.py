@@ -31,6 +31,8 @@ KINDS: Final[dict[str, tuple[type, ...]]] = {
     "port": (int,),
     "unix": (str,),
     "max_connections": (int,),
+    "persist": (str,),
+    "sys_interval": (int, float),
     "tls_cert_file": (str,),
     "tls_key_file": (str,),
     "client_ca_file": (str,),
