@@ -136,10 +136,10 @@ class Collector:
 
     def _if(self, node: ast.If) -> Iterator[tuple[str, Binding]]:
         checking = _checks_types(node.test)
-        branches: list[Sequence[ast.stmt]] = [node.body, node.orelse]
         if checking is None:
-            yield from self._first_of(branches)
+            yield from self._first_of(_branches(node))
             return
+        branches: list[Sequence[ast.stmt]] = [node.body, node.orelse]
         before = self._only_for_checkers
         if not checking:  # "if not TYPE_CHECKING": the other branch is the checkers'
             branches.reverse()
@@ -208,6 +208,17 @@ class Collector:
             return "." * level + name
         parts = parts[: len(parts) - (level - 1)]
         return ".".join([*parts, name] if name else parts)
+
+
+def _branches(node: ast.If) -> Iterator[Sequence[ast.stmt]]:
+    """The branches of *node* and of each ``elif``, of which the tree makes an ``if`` within the one before: a chain
+    of some hundred would end the recursion.
+    """
+    yield node.body
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If) and _checks_types(node.orelse[0].test) is None:
+        node = node.orelse[0]
+        yield node.body
+    yield node.orelse
 
 
 def _checks_types(test: ast.expr) -> bool | None:

@@ -68,6 +68,12 @@ def short(node: ast.expr) -> ast.expr:
 
 def is_alias(node: ast.expr, classes: set[str]) -> bool:
     """Whether the value is a type, so that the assignment makes an alias; *classes* are the known ones."""
+    while isinstance(node, ast.BinOp):  # a long union leans to the left, one level for each member
+        if not isinstance(node.op, ast.BitOr) or not (is_none(node.right) or is_alias(node.right, classes)):
+            return False
+        node = node.left
+        if is_none(node):
+            return True
     match node:
         case ast.Name(id=name):
             return name in classes or name in _BUILT_IN_TYPES
@@ -75,8 +81,6 @@ def is_alias(node: ast.expr, classes: set[str]) -> bool:
             return attr[:1].isupper() and not attr.isupper() and isinstance(value, ast.Name | ast.Attribute)
         case ast.Subscript(value=value):
             return is_alias(value, classes)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return all(is_none(side) or is_alias(side, classes) for side in (left, right))
         case _:
             return False
 

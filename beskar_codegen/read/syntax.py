@@ -50,6 +50,10 @@ class TypeStatement:
     value: ast.expr
 
 
+class TooMuchError(SyntaxError):
+    """The parser gave up on what may be Python: it is nested too deeply, or a number has too many digits."""
+
+
 def parse_source(text: str) -> ast.Module:
     """The tree of the module *text*.
 
@@ -59,7 +63,8 @@ def parse_source(text: str) -> ast.Module:
     try:
         return _parsed(text)
     except SyntaxError as error:
-        if "too many" in (error.msg or ""):  # nested so deeply that libcst's parser might not survive it
+        if isinstance(error, TooMuchError) or "too many" in (error.msg or ""):
+            # No newer Python reads it either, and libcst's parser takes minutes for a long sum, or does not survive.
             raise
         older = _rewritten(text, error)
         if older is None:
@@ -91,7 +96,7 @@ def _parsed(text: str) -> ast.Module:
             warnings.simplefilter("ignore")  # invalid escapes and the like: not ours to tell
             return ast.parse(text)
     except (ValueError, RecursionError, MemoryError) as error:
-        raise SyntaxError(str(error) or "it is nested too deeply") from None
+        raise TooMuchError(str(error) or "it is nested too deeply") from None
 
 
 def parse_expression(text: str) -> ast.expr:
