@@ -1,4 +1,4 @@
-"""Processes that share work which libcst does in Python, and which threads could not share."""
+"""Processes that share work done in Python, which threads could not share."""
 
 from __future__ import annotations
 
