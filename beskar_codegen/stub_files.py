@@ -1,7 +1,7 @@
 """The stubs of all decorated modules. One stub depends on one source and its handlers, so that an old one can be kept.
 
-Reading what a module offers is the dearest part of a cold run, for it takes a whole syntax tree. From some number of
-modules on it is shared out among processes; below, starting them would cost more than they save.
+A stub takes some milliseconds, most of them for parsing the module. From some number of modules on the work is shared
+out among processes; below, starting them would cost more than they save.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from beskar_codegen.read.syntax import parse_source
 from beskar_codegen.read.texts import decoded
 from beskar_codegen.version import VERSION
 
-PARALLEL_FROM: Final = 40
-"""Modules to be read from which on several processes do it."""
+PARALLEL_FROM: Final = 150
+"""Stubs to be made from which on several processes do it: to start them costs as much as some forty stubs."""
 _CHUNK: Final = 16
 
 
