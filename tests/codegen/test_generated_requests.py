@@ -63,6 +63,13 @@ assert "app.handlers" not in sys.modules
 print(request.arguments.pause, VideoTranscode.queue, VideoTranscode.priority)
 """
 
+SIGNATURES = """
+import inspect
+from app.jobs import Clean, Mail
+for each in (Mail, Clean):
+    print(each.__name__, inspect.signature(each))
+"""
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -87,3 +94,11 @@ def test_types_that_are_written_out_send_the_same_bytes(project: Path) -> None:
 
 def test_a_client_loads_no_handler(project: Path) -> None:
     assert run(project, LOADS_NO_HANDLER) == "0:00:05 media 5\n"
+
+
+def test_signatures_show_the_fields_of_the_arguments_by_name_type_and_default(project: Path) -> None:
+    lines = run(project, SIGNATURES).splitlines()
+    assert lines == [
+        "Mail (*, to: 'str', subject: 'str' = NOT_GIVEN, point: 'Point' = NOT_GIVEN) -> 'None'",
+        "Clean () -> 'None'",
+    ]

@@ -25,6 +25,7 @@ async def enqueue(client: JobClient) -> None:
     PagePrint(items=["1"])  # E: list-item reportArgumentType
     elsewhere.VideoTranscode(source_file=3, limit=1, private_limit=1)  # E: arg-type reportArgumentType
     request = VideoTranscode(source_file="a.mov")
+    VideoTranscode.job_type = 5  # E: assignment reportAttributeAccessIssue
     await client.enqueue(request, priority="high")  # E: arg-type reportArgumentType
     await client.enqueue(request, deley=3)  # E: call-arg reportCallIssue
     await client.enqueue(TranscodeArgs("a.mov"))  # E: arg-type reportArgumentType
