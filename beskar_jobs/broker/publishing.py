@@ -7,7 +7,6 @@ a Reason String); such a message is handed to nobody, so that the publisher may 
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 
 from mqtt5 import (
     DisconnectReasonCode,
@@ -41,28 +40,25 @@ def accept_publish(router: Router, peer: Peer, raw: bytes, body: int, now: float
     packet_id, message = _read(peer, raw, body, router.limits, now)
     qos = message.qos
     retain = raw[0] & 1
-    if not qos:
-        with suppress(Refusal):  # it was counted where it was raised, and QoS 0 has no answer
-            router.publish(message, retain, session)
-        return
-    if not packet_id:
+    if qos and not packet_id:
         raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a PUBLISH has the packet identifier 0")
-    identifier = packet_id.to_bytes(2)
-    kind = _PUBACK
     reached = 1
     try:
-        if qos == 1:
+        if qos < 2:
             reached = router.publish(message, retain, session)
-        else:
-            kind = _PUBREC
-            if packet_id not in session.received_ids:
-                if len(session.received_ids) >= router.limits.receive_max:
-                    raise PeerFault(DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, "too many unfinished QoS 2 publishes")
-                reached = router.publish(message, retain, session)
-                session.received_ids.add(packet_id)
+        elif packet_id not in session.received_ids:
+            if len(session.received_ids) >= router.limits.receive_max:
+                raise PeerFault(DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, "too many unfinished QoS 2 publishes")
+            reached = router.publish(message, retain, session)
+            session.received_ids.add(packet_id)
     except Refusal as refusal:
-        _refuse(peer, qos, packet_id, refusal)
+        if qos:  # it was counted where it was raised, and QoS 0 has no answer
+            _refuse(peer, qos, packet_id, refusal)
         return
+    if not qos:
+        return
+    kind = _PUBACK if qos == 1 else _PUBREC
+    identifier = packet_id.to_bytes(2)
     if reached:
         peer.send(kind + b"\x02" + identifier)
     else:
@@ -77,7 +73,8 @@ def publish_will(router: Router, client_id: str, will: Will, origin: Session, no
         logger.warning("Will of client %r not published: %s", client_id, fault)
 
 
-def _read(peer: Peer, raw: bytes, body: int, limits: BrokerLimits, now: float) -> tuple[int | None, Message]:
+def _read(peer: Peer, raw: bytes, body: int, limits: BrokerLimits, now: float) -> tuple[int, Message]:
+    """The packet identifier (0: there is none) and the message."""
     layout = plain_layout(raw, body)
     if layout is not None:
         topic_end, payload_at = layout
@@ -85,7 +82,7 @@ def _read(peer: Peer, raw: bytes, body: int, limits: BrokerLimits, now: float) -
             topic = str(raw[body + 2 : topic_end], "utf-8")
         except UnicodeDecodeError:
             raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "a topic name is not UTF-8") from None
-        packet_id = raw[topic_end] << 8 | raw[topic_end + 1] if raw[0] & 0x06 else None
+        packet_id = raw[topic_end] << 8 | raw[topic_end + 1] if raw[0] & 0x06 else 0
         return packet_id, Message.from_plain(topic, raw, topic_end, payload_at, now)
     packet = decode(raw, body)
     assert isinstance(packet, PublishPacket)
@@ -95,7 +92,7 @@ def _read(peer: Peer, raw: bytes, body: int, limits: BrokerLimits, now: float) -
     if packet.topic_alias is not None:
         topic = peer.resolve_alias(packet.topic_alias, topic, limits.topic_alias_max)
     topic_end = body + 2 + (raw[body] << 8 | raw[body + 1])
-    return packet.packet_id, Message.from_packet(packet, topic, raw, topic_end, now)
+    return packet.packet_id or 0, Message.from_packet(packet, topic, raw, topic_end, now)
 
 
 def _refuse(peer: Peer, qos: int, packet_id: int, refusal: Refusal) -> None:
