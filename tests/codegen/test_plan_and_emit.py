@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beskar_codegen.emit import emit_descriptors, read_header
+from beskar_codegen.emit import emit_descriptors, emit_stub, read_header
 from beskar_codegen.emit.flat import flat
 from beskar_codegen.emit.layout import laid_out
 from beskar_codegen.model import (
@@ -19,7 +19,9 @@ from beskar_codegen.model import (
     TypeKind,
     UnionType,
 )
-from beskar_codegen.plan import Mode, PlanSettings, module_of, plan_descriptors, stub_modules
+from beskar_codegen.plan import Mode, PlanSettings, module_of, plan_descriptors, plan_stub, stub_modules
+from beskar_codegen.read.surfacing import read_surface
+from beskar_codegen.read.syntax import parse_source
 from beskar_codegen.validate.spelling import spelled
 
 PLACE = Place("app/types.py")
@@ -264,3 +266,26 @@ def test_expressions_are_spaced_as_the_formatter_does(text: str, wanted: str) ->
 
 def test_long_unions_are_broken_before_their_signs() -> None:
     assert laid_out("Aaaa | Bbbb", indent=0, limit=12, lead="x = ") == ["x = (", "    Aaaa", "    | Bbbb", ")"]
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("__all__ = ['a']\n__all__ += ('b',)", '__all__ += ("b",)'),
+        ("def f(x: \"list['int']\") -> 'str | None': ...", "def f(x: list[int]) -> str | None: ..."),
+        ("class A: x: int = 1", "    x: int"),
+        (
+            "def f(a, /, b=1, *, c=None): return a",
+            "def f(a: Incomplete, /, b: int = 1, *, c: Incomplete | None = None)",
+        ),
+        ("async def f():\n    for x in y:\n        z = yield x", "def f() -> Incomplete: ..."),
+        ("def f():\n    def g(): return 1", "def f() -> None: ..."),
+        ("class A:\n    def __init__(self, a: int):\n        if a: self.a = a", "    a: int"),
+        ("type X[T] = list[\nT]", "type X[T] = list[T]"),
+        ("from typing import Literal\nx: Literal['a']", 'x: Literal["a"]'),
+    ],
+)
+def test_a_stub_keeps_what_its_source_declares(source: str, wanted: str) -> None:
+    surface = read_surface(parse_source(source), "app.handlers")
+    text = emit_stub(plan_stub(surface, ProjectModel(), PlanSettings()), version="1")
+    assert any(line.startswith(wanted) for line in text.splitlines()), text
