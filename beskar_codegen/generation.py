@@ -45,7 +45,8 @@ def _digests(files: Iterable[SourceFile]) -> dict[str, str]:
     found = {}
     for each in files:
         try:
-            found[each.path] = digest(each.file.read_bytes())
+            with open(each.name, "rb") as file:
+                found[each.path] = digest(file.read())
         except OSError as error:
             found[each.path] = f"error {error.errno}"
     return found

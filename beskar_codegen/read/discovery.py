@@ -23,10 +23,16 @@ _SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "site-packag
 class SourceFile:
     """A file of the project, and the module that it is."""
 
-    file: Path
+    name: str
+    """Absolute, as the system spells it."""
     path: str
     module: str
     is_package: bool
+
+    @property
+    def file(self) -> Path:
+        """Made when somebody reads it: a project has thousands of files, and paths are slow."""
+        return Path(self.name)
 
 
 def source_files(root: Path, source: Sequence[str]) -> list[SourceFile]:
@@ -41,7 +47,7 @@ def source_files(root: Path, source: Sequence[str]) -> list[SourceFile]:
             if name not in found:
                 path = name.removeprefix(inside) if name.startswith(inside) else relative_path(root, Path(name))
                 inner = name.removeprefix(below) if name.startswith(below) else relative_path(base, Path(name))
-                found[name] = SourceFile(Path(name), path.replace(os.sep, "/"), *module_name(inner))
+                found[name] = SourceFile(name, path.replace(os.sep, "/"), *module_name(inner))
     return list(found.values())
 
 
