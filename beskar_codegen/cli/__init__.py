@@ -36,10 +36,7 @@ def main() -> None:
     except Exception as problem:
         if "--verbose" in sys.argv:
             raise
-        if isinstance(problem, ModuleNotFoundError) and problem.name == "libcst":
-            text = "libcst is missing; install it with: pip install 'beskar-jobs[codegen]'"
-        else:
-            text = " ".join(str(problem).split())[:300] or "no message"
-            text = f"internal error: {type(problem).__name__}: {text}; --verbose shows where"
+        text = " ".join(str(problem).split())[:300] or "no message"
+        text = f"internal error: {type(problem).__name__}: {text}; --verbose shows where"
         sys.stderr.write(f"beskar-codegen: {text}\n")
         sys.exit(2)
