@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         JobHandlerWithResult,
         default_registry,
         job_handler,
+        recurring,
     )
     from beskar_jobs.model.errors import (
         BeskarError,
@@ -89,6 +90,7 @@ __all__ = [
     "WorkerReplaced",
     "default_registry",
     "job_handler",
+    "recurring",
     "register_type",
 ]
 
@@ -104,6 +106,7 @@ _HOMES: Final = {
             "JobHandlerWithResult",
             "default_registry",
             "job_handler",
+            "recurring",
         ),
         "beskar_jobs.model.errors": (
             "BeskarError",

@@ -62,6 +62,7 @@ ROLES: Final[Mapping[str, Rights]] = {
             _shape(TopicKind.EVENTS, "{name}"),
             _shape(TopicKind.HEARTBEAT, "{name}"),
             _shape(TopicKind.SCHEDULER_REPLIES, "+"),
+            _shape(TopicKind.RECURRING),
         ),
         subscribe=(
             _shape(TopicKind.DISPATCH, "+", "{name}"),

@@ -44,6 +44,8 @@ RUNS_REMEMBERED: Final = 100
 WITHDRAWN_AFTER: Final = timedelta(hours=1)
 """How long an entry fires on that a worker does not declare any more: meanwhile old and new workers may take turns."""
 
+NOT_DECLARED: Final = "no worker declares it any more"
+
 _O = OccurrenceOutcome
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -110,9 +112,7 @@ def advance(entry: RecurringJob, timetable: Timetable, now: datetime, running: A
     name, overlap = entry.name, entry.definition.overlap
     found = due(entry, timetable, now)
     if entry.withdrawn_at is not None and now - entry.withdrawn_at >= WITHDRAWN_AFTER:
-        return Decision(
-            _changed(entry, now, paused=True, next_at=None, queued=None, problem="no worker declares it any more"), []
-        )
+        return Decision(_changed(entry, now, paused=True, next_at=None, queued=None, problem=NOT_DECLARED), [])
     runs = [run for run in entry.runs if run in running]
     queued = entry.queued
     occurrences: list[Occurrence] = []
@@ -191,13 +191,13 @@ def defined(
     """The entry of *definition*: a new one, or *known* as changed; *known* itself if that changes nothing.
 
     A change of the times starts anew from now; any other leaves the next instant as it is. Whether it is paused stays
-    too, unless *pause* says.
+    too, unless *pause* says; but what was paused because nobody declared it goes on when somebody does again.
     """
     if known is None:
         next_at = None if pause else timetable.next_after(now)
         return RecurringJob(definition, now, now, source=source, paused=bool(pause), next_at=next_at)
     old = known.definition
-    is_paused = known.paused if pause is None else pause
+    is_paused = known.paused and known.problem != NOT_DECLARED if pause is None else pause
     if (old, known.paused, known.source, known.withdrawn_at, known.problem) == (
         definition,
         is_paused,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from beskar_jobs.handlers.base import JobHandler, JobHandlerWithResult
     from beskar_jobs.handlers.context import AttemptLink, JobContext, ProgressReport
     from beskar_jobs.handlers.decorator import job_handler
+    from beskar_jobs.handlers.recurrence import recurring
     from beskar_jobs.handlers.registry import HandlerDefinition, HandlerRegistry, default_registry, definition_of
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "default_registry",
     "definition_of",
     "job_handler",
+    "recurring",
 ]
 
 _HOMES: Final = {
@@ -34,6 +36,7 @@ _HOMES: Final = {
         "base": ("JobHandler", "JobHandlerWithResult"),
         "context": ("AttemptLink", "JobContext", "ProgressReport"),
         "decorator": ("job_handler",),
+        "recurrence": ("recurring",),
         "registry": ("HandlerDefinition", "HandlerRegistry", "default_registry", "definition_of"),
     }.items()
     for name in names

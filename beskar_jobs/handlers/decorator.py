@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from beskar_jobs.handlers import rules
 from beskar_jobs.handlers.base import HandlerBase
+from beskar_jobs.handlers.recurrence import check_declarations
 from beskar_jobs.handlers.registry import HandlerDefinition, HandlerRegistry, default_registry
 from beskar_jobs.handlers.signature import check_execute, declared_types
 from beskar_jobs.model.job import DEFAULT_MAX_CRASHES, DEFAULT_QUEUE, MAX_PRIORITY
@@ -86,6 +87,7 @@ def job_handler(
         definition = HandlerDefinition(
             job_type, queue, priority, args_type, result_type, is_async, policy, cls, create=cls, version=version
         )
+        check_declarations(definition)
         (default_registry if registry is None else registry).add(definition)
         cls.job_type = job_type
         cls.queue = queue

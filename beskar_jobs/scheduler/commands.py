@@ -124,7 +124,8 @@ class Commands:
                 except InvalidValue as problem:
                     outbox.reply(reply, RecurringReply(error=str(problem)))
             case "declare":
-                for refused in recurring.declare(command.definitions, command.job_types, now):
+                declared = command.definitions
+                for refused in recurring.declare(declared, command.job_types, command.incarnation, now):
                     self._connection.complain("declared recurring job", f"refused what a worker declares: {refused}")
                 outbox.reply(reply, RecurringReply())
             case "remove":

@@ -137,6 +137,7 @@ class RecurringCommand(Message, frozen=True, kw_only=True):
         job_id: for ``trigger``: the id of the job to make; the same id twice makes one.
         watcher: for ``trigger``: as in :class:`EnqueueCommand`.
         definitions, job_types: for ``declare``: all entries that a worker's code declares, and all types it knows.
+        incarnation: for ``declare``: that of the worker.
         after, limit: for ``list``: entries whose names are beyond *after*. *limit* also bounds ``history``.
     """
 
@@ -148,6 +149,7 @@ class RecurringCommand(Message, frozen=True, kw_only=True):
     watcher: TopicLevel = ""
     definitions: Annotated[list[RecurringDefinition], msgspec.Meta(max_length=MAX_ITEMS)] = []
     job_types: Annotated[list[str], msgspec.Meta(max_length=MAX_ITEMS)] = []
+    incarnation: Text = ""
     after: Text = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
 

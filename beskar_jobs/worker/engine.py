@@ -30,6 +30,7 @@ from beskar_jobs.wire.messages import (
     WorkerPresenceMessage,
 )
 from beskar_jobs.wire.topics import DEFAULT_PREFIX, ParsedTopic, TopicKind
+from beskar_jobs.worker.declaring import Declaring
 from beskar_jobs.worker.engine_thread import EngineThread
 from beskar_jobs.worker.execution import AttemptOutcomes, Execution, StopReason
 
@@ -47,6 +48,7 @@ class WorkerEngine(AttemptOutcomes):
     """Owns session and connection; its public methods are for other threads, unless they say otherwise.
 
     Args:
+        declaring: what the handlers declare by ``@recurring``.
         interval: seconds between heartbeats.
         on_failure: called (on the engine thread) when this worker must stop, with the reason.
     """
@@ -58,6 +60,7 @@ class WorkerEngine(AttemptOutcomes):
         settings: ConnectionSettings,
         clock: Clock,
         *,
+        declaring: Declaring,
         interval: float,
         on_failure: Callable[[BeskarError], object],
     ) -> None:
@@ -65,6 +68,7 @@ class WorkerEngine(AttemptOutcomes):
         self._session = session
         self._settings = settings
         self._clock = clock
+        self._declaring = declaring
         self._interval = interval
         self._on_failure = on_failure
         self._thread = EngineThread(f"beskar-engine-{session.worker_id}", self._on_death)
@@ -273,6 +277,7 @@ class WorkerEngine(AttemptOutcomes):
         if again:
             logger.warning("connected to the broker again")
             self._session.tell_all_again(self._clock.now().monotonic)
+            self._declaring.next_at = 0.0
             self._beat()
 
     def on_disconnected(self, reason: str) -> None:
@@ -363,6 +368,7 @@ class WorkerEngine(AttemptOutcomes):
                 self._lonely = False
                 logger.info("scheduler %s is there", scheduler.scheduler_id)
             self._session.tell_all_again(self._clock.now().monotonic)
+            self._declare()
             self._flush_soon()
 
     # -- sending -------------------------------------------------------------------------------------------------------
@@ -389,8 +395,16 @@ class WorkerEngine(AttemptOutcomes):
         if self._closing:
             return
         self._heartbeat_timer = self._clock.call_later(self._interval, self._beat)
-        self._session.tell_overdue_again(self._clock.now().monotonic)
+        monotonic = self._clock.now().monotonic
+        self._session.tell_overdue_again(monotonic)
         self._say_heartbeat()
+        if monotonic >= self._declaring.next_at:
+            self._declare()
+
+    def _declare(self) -> None:
+        connection = self._require_connection()
+        if self._scheduler_incarnations and connection.connected:
+            self._out.append(self._declaring.message(connection, self._clock.now().monotonic))
 
     def _say_heartbeat(self) -> None:
         # While the broker is away heartbeats would only pile up; the reconnect sends a fresh one.

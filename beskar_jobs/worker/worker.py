@@ -13,6 +13,7 @@ from typing import Final, Self
 import attrs
 
 from beskar_jobs.core.working import WorkerSession
+from beskar_jobs.handlers.recurrence import classes_without_handler, declared_recurring
 from beskar_jobs.handlers.registry import HandlerItem, HandlerRegistry, default_registry
 from beskar_jobs.model.errors import BeskarError, InvalidValue
 from beskar_jobs.model.job import WorkerId
@@ -21,6 +22,7 @@ from beskar_jobs.ports.clock import Clock
 from beskar_jobs.runtime.clock import SystemClock
 from beskar_jobs.runtime.connection import Broker, ConnectionSettings
 from beskar_jobs.runtime.identity import new_incarnation, process_name
+from beskar_jobs.worker.declaring import Declaring
 from beskar_jobs.worker.engine import WorkerEngine
 from beskar_jobs.worker.execution import Execution
 
@@ -50,6 +52,7 @@ class JobWorker:
 
     Raises:
         InvalidValue: an option breaks its rule, or a handler cannot be built.
+        JobDefinitionError: JOBGEN027, two handlers declare one recurring job.
     """
 
     def __init__(
@@ -71,6 +74,10 @@ class JobWorker:
         if not len(self._registry):
             raise InvalidValue("a worker needs at least one handler; decorate a class with @job_handler and import it")
         self._registry.check_buildable()
+        self._settings = settings or ConnectionSettings()
+        self._recurring = declared_recurring(self._registry, self._settings.serializer)
+        for name in classes_without_handler():
+            logger.warning("%s has @recurring and no @job_handler, so it does not recur", name)
         if isinstance(queues, str):
             raise InvalidValue(f"queues is a list of names, not the one string {queues!r}")
         if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
@@ -83,7 +90,6 @@ class JobWorker:
         self._interval = heartbeat_interval
         self._grace = stop_grace
         self._broker = broker
-        self._settings = settings or ConnectionSettings()
         self._clock = clock or SystemClock()
         self._engine: WorkerEngine | None = None
         self._failure: asyncio.Future[None] | None = None
@@ -122,6 +128,7 @@ class JobWorker:
             session,
             self._settings,
             self._clock,
+            declaring=Declaring(self._recurring, self._registry.job_types, session.incarnation),
             interval=self._interval,
             on_failure=partial(self._on_failure, loop, failure),
         )

@@ -301,22 +301,32 @@ class Recurring:
         entry.timetable = timetable
         self._write(entry, job, is_new=known is None).answers.append((reply, RecurringReply(entries=[job])))
 
-    def declare(self, definitions: Sequence[RecurringDefinition], job_types: Iterable[str], now: Now) -> list[str]:
+    def declare(
+        self, definitions: Sequence[RecurringDefinition], job_types: Iterable[str], incarnation: str, now: Now
+    ) -> list[str]:
         """What a worker's code declares; which of it was refused, and why.
+
+        Of the workers that are online and know a job type, the one that was started last speaks for it: while new code
+        takes the place of old code, the two do not change entries to and fro.
 
         An entry that somebody has changed through a client stays theirs. One whose job type the worker knows, and that
         it does not declare, is withdrawn: it fires on for an hour, and is paused then unless a worker declares it.
         """
+        types = set(job_types)
+        for worker in self._state.workers.online():
+            if worker.heartbeat.incarnation > incarnation:
+                types.difference_update(worker.heartbeat.job_types)
         refused: list[str] = []
+        declared: set[str] = set()
         for definition in definitions:
+            declared.add(definition.name)
             known = self.get(definition.name)
-            if known is not None and known.source is RecurringSource.API:
+            if definition.job_type not in types or (known is not None and known.source is RecurringSource.API):
                 continue
             try:
                 self._define(definition, RecurringSource.DECLARED, None, None, now)
             except InvalidValue as problem:
                 refused.append(f"{definition.name}: {problem}")
-        declared, types = {definition.name for definition in definitions}, set(job_types)
         for name, entry in self._entries.items():
             job = entry.job
             is_gone = name not in declared and job.definition.job_type in types

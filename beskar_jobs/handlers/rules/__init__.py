@@ -4,8 +4,8 @@ The decorator applies them at import, the code generator applies the same ones t
 ``beskar-codegen explain`` prints them. So a rule here is text only: what is wrong comes in as strings, and whoever
 finds a breach fills the templates *message* and *hint*. Codes are public and never change their meaning.
 
-``handlers`` has the rules that the decorator knows too, ``sources`` those that only sources can break, and ``contract``
-those of the contract and of generated files.
+``handlers`` has the rules that the decorator knows too, ``recurring`` those of ``@recurring``, ``sources`` those that
+only sources can break, and ``contract`` those of the contract and of generated files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from beskar_jobs.handlers.rules import contract, handlers, sources
+from beskar_jobs.handlers.rules import contract, handlers, recurring, sources
 from beskar_jobs.handlers.rules.contract import (
     JOBGEN050,
     JOBGEN051,
@@ -57,6 +57,19 @@ from beskar_jobs.handlers.rules.handlers import (
     NOT_A_HANDLER,
     OPEN_TYPE,
 )
+from beskar_jobs.handlers.rules.recurring import (
+    ARGUMENTS_NEEDED,
+    ARGUMENTS_NO_CLASS,
+    JOBGEN024,
+    JOBGEN025,
+    JOBGEN026,
+    JOBGEN027,
+    JOBGEN028,
+    NAME_TAKEN,
+    RECURRING_BARE,
+    RECURRING_NOT_ON_CLASS,
+    RECURRING_NOT_ON_HANDLER,
+)
 from beskar_jobs.handlers.rules.rule import Rule
 from beskar_jobs.handlers.rules.sources import (
     JOB_TYPE_MISSING,
@@ -76,6 +89,8 @@ from beskar_jobs.handlers.rules.sources import (
 )
 
 __all__ = [
+    "ARGUMENTS_NEEDED",
+    "ARGUMENTS_NO_CLASS",
     "BARE_BASE",
     "DECORATOR_BARE",
     "DECORATOR_NOT_ON_CLASS",
@@ -109,6 +124,11 @@ __all__ = [
     "JOBGEN021",
     "JOBGEN022",
     "JOBGEN023",
+    "JOBGEN024",
+    "JOBGEN025",
+    "JOBGEN026",
+    "JOBGEN027",
+    "JOBGEN028",
     "JOBGEN050",
     "JOBGEN051",
     "JOBGEN052",
@@ -124,15 +144,19 @@ __all__ = [
     "JOBGEN073",
     "JOBGEN074",
     "JOB_TYPE_MISSING",
+    "NAME_TAKEN",
     "NOT_A_HANDLER",
     "OPEN_TYPE",
     "POSITIONAL_OPTION",
+    "RECURRING_BARE",
+    "RECURRING_NOT_ON_CLASS",
+    "RECURRING_NOT_ON_HANDLER",
     "RULES",
     "UNKNOWN_OPTION",
     "Rule",
 ]
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    {rule.code: rule for rule in (*handlers.TABLE, *sources.TABLE, *contract.TABLE)}
+    {rule.code: rule for rule in (*handlers.TABLE, *sources.TABLE, *recurring.TABLE, *contract.TABLE)}
 )
 """All rules by code, in order."""
