@@ -38,7 +38,7 @@ from beskar_jobs.broker.framing import MAX_CONNECT_SIZE, PeerFault, decode, pack
 from beskar_jobs.broker.journal import Journal
 from beskar_jobs.broker.limits import BrokerLimits, Counters, Statistics
 from beskar_jobs.broker.messages import Message
-from beskar_jobs.broker.publishing import accept_publish, publish_will
+from beskar_jobs.broker.publishing import accept_publish, check_response_topic, publish_will
 from beskar_jobs.broker.routing import Router
 from beskar_jobs.broker.sessions import NEVER, Peer, Session, Subscription
 from beskar_jobs.broker.shared import hand_on
@@ -288,6 +288,8 @@ class BrokerCore:
             peer.send(ConnAckPacket(reason_code=ConnAckReasonCode.PROTOCOL_ERROR).write())
             peer.close(None)
             return
+        if packet.will is not None:
+            check_response_topic(packet.will.response_topic)
         client_id = packet.client_id or self._make_client_id()
         session = self.sessions.get(client_id)
         if session is not None and session.peer is not None:

@@ -73,6 +73,16 @@ def publish_will(router: Router, client_id: str, will: Will, origin: Session, no
         logger.warning("Will of client %r not published: %s", client_id, fault)
 
 
+def check_response_topic(topic: str | None) -> None:
+    """See that it is one that can be published to (3.3.2.3.5): a receiver's codec may stumble over another.
+
+    Raises:
+        PeerFault: it is not.
+    """
+    if topic is not None and ("+" in topic or "#" in topic):
+        raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, f"response topic {topic[:80]!r} holds a wildcard")
+
+
 def _read(peer: Peer, raw: bytes, body: int, limits: BrokerLimits, now: float) -> tuple[int, Message]:
     """The packet identifier (0: there is none) and the message."""
     layout = plain_layout(raw, body)
@@ -88,6 +98,7 @@ def _read(peer: Peer, raw: bytes, body: int, limits: BrokerLimits, now: float) -
     assert isinstance(packet, PublishPacket)
     if packet.subscription_ids:
         raise PeerFault(DisconnectReasonCode.PROTOCOL_ERROR, "a client's PUBLISH has a subscription identifier")
+    check_response_topic(packet.response_topic)
     topic = packet.topic
     if packet.topic_alias is not None:
         topic = peer.resolve_alias(packet.topic_alias, topic, limits.topic_alias_max)

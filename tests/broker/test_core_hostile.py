@@ -132,6 +132,7 @@ def test_packets_may_arrive_in_any_pieces(cuts: list[int]) -> None:
         (b"\x32\x06\x00\x01a\x00\x00\x00", DisconnectReasonCode.PROTOCOL_ERROR),  # packet identifier 0
         (b"\x30\xff\xff\xff\xff\x01", DisconnectReasonCode.MALFORMED_PACKET),
         (b"\x30\xff\xff\xff\x7f", DisconnectReasonCode.PACKET_TOO_LARGE),
+        (b"\x30\x09\x00\x01a\x05\x08\x00\x02r+", DisconnectReasonCode.PROTOCOL_ERROR),  # a wildcard to answer to
         (ConnectPacket("again").write(), DisconnectReasonCode.PROTOCOL_ERROR),
         (
             mqtt5.SubAckPacket(1, [mqtt5.SubAckReasonCode.UNSPECIFIED_ERROR]).write(),
@@ -193,3 +194,13 @@ def test_acknowledgements_of_what_was_never_sent_change_nothing() -> None:
     for _ in range(5):
         publisher.publish("x", qos=1)
     assert len(client.messages()) == 2
+
+
+def test_will_with_a_wildcard_to_answer_to_is_refused() -> None:
+    bed = CoreBed()
+    packet = ConnectPacket("c", will=Will("w", response_topic="r/x")).write()
+    assert packet.count(b"r/x") == 1
+    client = bed.dial()
+    client.send_bytes(packet.replace(b"r/x", b"r/+"))
+    assert client.peer.closing
+    assert "c" not in bed.core.sessions
