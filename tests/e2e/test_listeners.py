@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -23,68 +25,78 @@ KINDS = ("mqtts", "ws", "wss", "mqtt+unix")
 
 @attrs.frozen
 class Site:
+    """A broker with a place of each kind to listen on."""
+
     broker: EmbeddedBroker
-    settings: ConnectionSettings
+    prefix: str
     folder: Path
     stack: AsyncExitStack
 
-    async def start(self) -> JobClient:
-        await self.stack.enter_async_context(JobScheduler(self.broker.url, settings=self.settings))
-        return await self.stack.enter_async_context(JobClient(self.broker.url, settings=self.settings))
+    def url(self, kind: str) -> str:
+        return next(url for url in self.broker.urls if url.startswith(f"{kind}://"))
 
-    async def worker_process(self, name: str) -> PartProcess:
-        arguments = ["worker", self.broker.url, self.settings.prefix, name, "2.0", "4"]
+    @property
+    def settings(self) -> ConnectionSettings:
+        return ConnectionSettings(prefix=self.prefix, connect_timeout=PATIENCE, ca_file=str(self.folder / "ca.pem"))
+
+    async def start(self, kind: str) -> JobClient:
+        """A scheduler, and the client; they and what follows come over *kind*."""
+        await self.stack.enter_async_context(JobScheduler(self.url(kind), settings=self.settings))
+        return await self.stack.enter_async_context(JobClient(self.url(kind), settings=self.settings))
+
+    async def worker_process(self, kind: str) -> PartProcess:
+        arguments = ["worker", self.url(kind), self.prefix, kind.replace("+", "-"), "2.0", "1"]
         process = PartProcess(
             ["-m", "tests.faults.processes.part", *arguments],
-            log=self.folder / f"{name}.log",
+            log=self.folder / f"{kind}.log",
             cwd=ROOT,
             env={"SSL_CERT_FILE": str(self.folder / "ca.pem")},
         )
         return await self.stack.enter_async_context(process)
 
 
-@pytest.fixture(params=KINDS)
-async def site(request: pytest.FixtureRequest, tmp_path: Path, topic_prefix: str) -> AsyncIterator[Site]:
+@pytest.fixture
+async def site(tmp_path: Path, topic_prefix: str) -> AsyncIterator[Site]:
     ca = trustme.CA()
     issued = ca.issue_cert("localhost", "127.0.0.1")
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
     issued.private_key_and_cert_chain_pem.write_to_path(tmp_path / "broker.pem")
-    place = f"{request.param}://{tmp_path}/b.sock" if "unix" in request.param else f"{request.param}://127.0.0.1:0"
+    places = [f"{kind}://{tmp_path}/b.sock" if "unix" in kind else f"{kind}://127.0.0.1:0" for kind in KINDS]
     tls = BrokerTls(tmp_path / "broker.pem", tmp_path / "broker.pem")
-    settings = ConnectionSettings(
-        prefix=topic_prefix,
-        connect_timeout=PATIENCE,
-        ca_file=str(tmp_path / "ca.pem") if request.param in {"mqtts", "wss"} else None,
-    )
-    async with EmbeddedBroker(listeners=[place], tls=tls) as broker, AsyncExitStack() as stack:
-        yield Site(broker, settings, tmp_path, stack)
+    async with EmbeddedBroker(listeners=places, tls=tls) as broker, AsyncExitStack() as stack:
+        yield Site(broker, topic_prefix, tmp_path, stack)
 
 
-async def test_the_job_of_a_killed_worker_process_runs_elsewhere(site: Site) -> None:
-    client = await site.start()
-    workers = {}
-    for name in ("w0", "w1"):
-        process = await site.worker_process(name)
-        workers[process.pid] = process
-    await eventually(client.workers, lambda beats: len(beats) == 2)
+async def test_the_jobs_of_killed_worker_processes_run_elsewhere(site: Site) -> None:
+    """One worker over each listener, with one job each; they are killed, and another worker gets all of it."""
+    client = await site.start("wss")
+    processes = await asyncio.gather(*(site.worker_process(kind) for kind in KINDS))
+    await eventually(client.workers, lambda beats: len(beats) == len(KINDS))
     journal = site.folder / "journal"
-    handle = await client.enqueue(NoteHandler.request(Entry(str(journal), 60)))
+    handles = [await client.enqueue(NoteHandler.request(Entry(str(journal), 60))) for _ in KINDS]
 
-    async def starts() -> list[int]:
-        return [start.pid for start in read(journal)]
+    async def starts() -> set[int]:
+        return {start.pid for start in read(journal)}
 
-    (first,) = await eventually(starts, lambda pids: len(pids) == 1)
-    await reaches(handle, JobStatus.RUNNING)
-    await workers[first].kill()
-    assert await handle.result(PATIENCE) in set(workers) - {first}
-    details = await handle.get()
-    assert (details.update.attempt, details.crashes, details.failures) == (2, 1, 0)
-
-
-async def test_jobs_go_on_when_the_broker_comes_back_empty(site: Site) -> None:
-    client = await site.start()
+    await eventually(starts, lambda pids: pids == {process.pid for process in processes})
+    for handle in handles:
+        await reaches(handle, JobStatus.RUNNING)
+    for process in processes:
+        await process.kill()
     await site.stack.enter_async_context(
-        JobWorker(site.broker.url, handlers=[SquareHandler], settings=site.settings, stop_grace=2.0)
+        JobWorker(site.url("mqtts"), handlers=[NoteHandler], settings=site.settings, stop_grace=2.0)
+    )
+    for handle in handles:
+        assert await handle.result(PATIENCE) == os.getpid()
+        details = await handle.get()
+        assert (details.update.attempt, details.crashes, details.failures) == (2, 1, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_jobs_go_on_when_the_broker_comes_back_empty(site: Site, kind: str) -> None:
+    client = await site.start(kind)
+    await site.stack.enter_async_context(
+        JobWorker(site.url(kind), handlers=[SquareHandler], settings=site.settings, stop_grace=2.0)
     )
     before = await client.enqueue_many([SquareHandler.request(Number(n)) for n in range(50)])
     await site.broker.stop()
