@@ -63,7 +63,9 @@ def decode(packet: bytes, body: int) -> Packet:
         PeerFault: it is malformed.
     """
     if not strings_are_valid(packet, body):
-        raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "malformed packet: a string is not UTF-8")
+        raise PeerFault(
+            DisconnectReasonCode.MALFORMED_PACKET, "malformed packet: a string is not UTF-8, or out of place"
+        )
     try:
         decoded, used = read(memoryview(packet))
     except (ValueError, IndexError) as error:

@@ -29,16 +29,17 @@ _PROPERTIES: dict[int, int | _Kind] = {
 }
 
 _CONNECT, _PUBLISH, _SUBSCRIBE, _UNSUBSCRIBE, _DISCONNECT, _AUTH = 1, 3, 8, 10, 14, 15
+_CONNACK, _SUBACK, _UNSUBACK = 2, 9, 11  # no client sends them, but whoever does gets them decoded
 _WILL, _USER = 0x04, 0x80
 
 
 def strings_are_valid(packet: bytes, body: int) -> bool:
-    """Whether every string of *packet*, whose body starts at *body*, is UTF-8."""
+    """Whether every string of *packet*, whose body starts at *body*, is UTF-8, and stands where it belongs."""
     if packet[body:].isascii():
         return True
     try:
         _walk(packet, body)
-    except UnicodeDecodeError:
+    except ValueError:  # UnicodeDecodeError is one
         return False
     except (IndexError, KeyError):  # the layout is wrong, and that is for the codec to say
         return True
@@ -58,6 +59,8 @@ def _walk(data: bytes, at: int) -> None:
         at = _properties(data, at + 2)
         while at < len(data):
             at = _string(data, at) + (kind == _SUBSCRIBE)
+    elif kind in {_CONNACK, _SUBACK, _UNSUBACK}:
+        _properties(data, at + 2)
     else:
         _properties(data, at + 3)
 
@@ -91,6 +94,8 @@ def _properties(data: bytes, at: int) -> int:
             at = _string(data, _string(data, at))
         else:
             _, at = _integer(data, at)
+    if at != end:  # the codec would read on behind it, and find other strings than this walk
+        raise ValueError("a property goes beyond the length of the properties")
     return end
 
 

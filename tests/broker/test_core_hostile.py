@@ -204,3 +204,20 @@ def test_will_with_a_wildcard_to_answer_to_is_refused() -> None:
     client.send_bytes(packet.replace(b"r/x", b"r/+"))
     assert client.peer.closing
     assert "c" not in bed.core.sessions
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x90\x08\x00\x01\x04\x1f\x00\x01\xff\x00",  # a SUBACK, whose Reason String is not UTF-8
+        bytes.fromhex(  # Will properties that are longer than they say, with bytes behind them that are not UTF-8
+            "103700044d51545405c400000c11000000052600016b000176000676696374696d"
+            "07260004610001620004772fc3a40001ff0002c3bc0001ff"
+        ),
+    ],
+)
+def test_string_that_is_not_utf_8_is_found_wherever_the_codec_would_look(data: bytes) -> None:
+    bed = CoreBed()
+    client = bed.connect("c") if data[0] >> 4 != 1 else bed.dial()
+    client.send_bytes(data)
+    assert client.peer.closing
