@@ -156,9 +156,10 @@ class BrokerDatabase:
         Raises:
             DatabaseFault: it could not be written.
         """
-        if self._writing is not None:
-            await asyncio.wait({self._writing})
-            self._written(self._writing)
+        writing = self._writing
+        if writing is not None:
+            await asyncio.wait({writing})
+            self._written(writing)
         if self._timer is not None:
             self._timer.cancel()
         batch, self._pending = self._pending, {}
@@ -253,7 +254,7 @@ class BrokerDatabase:
 
     def _written(self, writing: asyncio.Future[str | None]) -> None:
         if writing is not self._writing:
-            return  # close() was here before
+            return  # it was looked at before, here or by close()
         self._writing = None
         failure = writing.result()
         if failure is not None:

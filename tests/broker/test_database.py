@@ -6,6 +6,7 @@ import asyncio
 import logging
 import resource
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,27 @@ async def test_changes_reach_the_file_without_a_close(tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         await asyncio.sleep(FLUSH_INTERVAL / 10)
     await database.close()
+
+
+async def test_a_close_waits_for_the_write_that_is_going_on(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    writing, go_on = asyncio.Event(), threading.Event()
+
+    def slow() -> tuple[str, bytes, float]:
+        loop.call_soon_threadsafe(writing.set)
+        assert go_on.wait(BOUND)
+        return "a", b"1", 0.0
+
+    database = BrokerDatabase(tmp_path / "b.db")
+    database.put("retained", ("a",), slow)
+    await asyncio.wait_for(writing.wait(), BOUND)
+    database.put("retained", ("b",), ("b", b"2", 0.0))
+    closing = asyncio.create_task(database.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    go_on.set()
+    await closing
+    assert await reopened(tmp_path / "b.db") == [("a", b"1", 0.0), ("b", b"2", 0.0)]
 
 
 async def test_what_came_and_went_is_never_encoded(tmp_path: Path) -> None:
