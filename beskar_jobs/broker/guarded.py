@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Final
 
 import mqtt5
-from mqtt5 import PublishPacket, SubAckPacket, SubAckReasonCode, SubscribePacket
+from mqtt5 import DisconnectReasonCode, PublishPacket, SubAckPacket, SubAckReasonCode, SubscribePacket
 
 from beskar_jobs.broker.access import AccessRules, Action, Identity
 from beskar_jobs.broker.core import BrokerCore
-from beskar_jobs.broker.framing import decode
+from beskar_jobs.broker.framing import PeerFault, decode
 from beskar_jobs.broker.journal import Journal
+from beskar_jobs.broker.messages import plain_layout
 from beskar_jobs.broker.sessions import BrokerLimits, Peer, Session
 from beskar_jobs.broker.subscribing import subscribe
 
@@ -55,19 +56,19 @@ class GuardedCore(BrokerCore):
         self.denied = 0
 
     def _on_publish(self, peer: Peer, session: Session, raw: bytes, body: int, now: float) -> None:
-        packet = decode(raw, body)
-        assert isinstance(packet, PublishPacket)
-        alias = packet.topic_alias
-        topic = packet.topic or ("" if alias is None else peer.aliases.get(alias, ""))
+        identity = self._identify(peer)
+        if identity is not None and identity.roles is None:
+            super()._on_publish(peer, session, raw, body, now)
+            return
+        topic, alias, topic_end = _topic_of(peer, raw, body)
         if self._allows(peer, session, "publish", topic):
             super()._on_publish(peer, session, raw, body, now)
             return
         if alias is not None:
-            peer.resolve_alias(alias, packet.topic, self.limits.topic_alias_max)  # it counts from now on
+            peer.resolve_alias(alias, topic, self.limits.topic_alias_max)  # it counts from now on
         qos = (raw[0] >> 1) & 3
         if qos:
-            at = body + 2 + (raw[body] << 8 | raw[body + 1])
-            peer.send(_HEADS[qos] + raw[at : at + 2] + _NOT_AUTHORISED)
+            peer.send(_HEADS[qos] + raw[topic_end : topic_end + 2] + _NOT_AUTHORISED)
 
     def _on_other(self, peer: Peer, session: Session, packet: mqtt5.Packet, now: float) -> None:
         if not isinstance(packet, SubscribePacket) or not packet.packet_id:
@@ -94,6 +95,26 @@ class GuardedCore(BrokerCore):
             self._reported.add(key)
             logger.warning("client %r may not %s to %r", session.client_id, action, topic)
         return False
+
+
+def _topic_of(peer: Peer, raw: bytes, body: int) -> tuple[str, int | None, int]:
+    """Topic, topic alias, and where the topic ends in a PUBLISH.
+
+    Raises:
+        PeerFault: it is malformed.
+    """
+    layout = plain_layout(raw, body)
+    if layout is not None:
+        topic_end = layout[0]
+        try:
+            return str(raw[body + 2 : topic_end], "utf-8"), None, topic_end
+        except UnicodeDecodeError:
+            raise PeerFault(DisconnectReasonCode.MALFORMED_PACKET, "a topic name is not UTF-8") from None
+    packet = decode(raw, body)
+    assert isinstance(packet, PublishPacket)
+    alias = packet.topic_alias
+    topic = packet.topic or ("" if alias is None else peer.aliases.get(alias, ""))
+    return topic, alias, body + 2 + (raw[body] << 8 | raw[body + 1])
 
 
 class _Merging(Peer):

@@ -130,6 +130,15 @@ async def test_a_topic_alias_is_no_way_around_the_rights(broker: EmbeddedBroker)
     raw.writer.transport.abort()
 
 
+async def test_a_topic_that_is_no_text_ends_the_connection(broker: EmbeddedBroker) -> None:
+    raw, _ = await connect(broker, ConnectPacket("client-ann", username="ann", password=b"a"))
+    raw.writer.write(PublishPacket("jobs/commands/query", b"1").write().replace(b"query", b"\xff\xfe\xff\xfe\xff"))
+    farewell = await raw.next()
+    assert isinstance(farewell, mqtt5.DisconnectPacket)
+    assert int(farewell.reason_code) == 0x81
+    raw.writer.transport.abort()
+
+
 async def test_a_denied_filter_does_not_cost_the_others_of_its_subscribe(broker: EmbeddedBroker) -> None:
     raw, _ = await connect(broker, ConnectPacket("client-ann", username="ann", password=b"a"))
     wanted = ["#", "jobs/clients/ann/replies", "jobs/clients/bob/replies", "jobs/status/+", "$share/g/#", "$SYS/#"]
