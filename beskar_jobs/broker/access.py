@@ -97,7 +97,7 @@ ROLES: Final[Mapping[str, Rights]] = {
 """The rights of the roles; ``beskar acl`` prints them."""
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Identity:
     """Who a connection is.
 

@@ -14,6 +14,7 @@ Encoding a message is left to the writing thread; what goes on in the core's tur
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +61,7 @@ class Contents:
 
 
 class DurableJournal(Journal):
-    """See the module. :meth:`open` opens the file, :meth:`restore` fills a new core; then the core may tell.
+    """See the module. :func:`open_journal` opens the file, :meth:`restore` fills a new core; then the core may tell.
 
     Args:
         database: the file, open.
@@ -248,6 +249,21 @@ class DurableJournal(Journal):
             self._messages[message].owed += 1
             self._accounts[client_id].deliveries[number] = message
             session.restore_delivery(delivery)
+
+
+async def open_journal(path: Path) -> DurableJournal:
+    """As :meth:`DurableJournal.open`, beside the event loop."""
+    opening = asyncio.get_running_loop().run_in_executor(None, DurableJournal.open, path)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_abandon)
+        raise
+
+
+def _abandon(opening: asyncio.Future[DurableJournal]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().abandon()
 
 
 class _Clock:

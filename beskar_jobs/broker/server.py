@@ -40,7 +40,7 @@ from beskar_jobs.broker.accounts import load_accounts
 from beskar_jobs.broker.admission import Admission, Gate
 from beskar_jobs.broker.connections import LINGER, Connection, TlsAcceptor, WebSocketConnection
 from beskar_jobs.broker.core import BrokerCore
-from beskar_jobs.broker.durability import DurableJournal
+from beskar_jobs.broker.durability import DurableJournal, open_journal
 from beskar_jobs.broker.framing import MAX_CONNECT_SIZE
 from beskar_jobs.broker.guarded import GuardedCore
 from beskar_jobs.broker.listeners import BrokerTls, Place, check_places, parse_place
@@ -69,20 +69,6 @@ def _version() -> str:
         return importlib.metadata.version("beskar-jobs")
     except importlib.metadata.PackageNotFoundError:  # a copy of the sources
         return "unknown"
-
-
-async def _open_journal(path: Path) -> DurableJournal:
-    opening = asyncio.get_running_loop().run_in_executor(None, DurableJournal.open, path)
-    try:
-        return await asyncio.shield(opening)
-    except asyncio.CancelledError:
-        opening.add_done_callback(_abandon)
-        raise
-
-
-def _abandon(opening: asyncio.Future[DurableJournal]) -> None:
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().abandon()
 
 
 def _identity_of(peer: Peer) -> Identity | None:
@@ -200,7 +186,7 @@ class EmbeddedBroker:
             return
         admission = self._admission()
         context = None if self._tls is None else self._tls.context()
-        journal = None if self._persist is None else await _open_journal(self._persist)
+        journal = None if self._persist is None else await open_journal(self._persist)
         running = _Running(self._limits, self._stall_timeout, self._max_connections, admission, journal)
         try:
             running.restore()
@@ -373,6 +359,13 @@ class _Running:
         self.changed()
 
     async def stop(self) -> None:
+        try:
+            await self._close()
+        finally:
+            if self._journal is not None:
+                await self._journal.close()
+
+    async def _close(self) -> None:
         for server in self._servers:
             server.close()
         for task in [*self.handshakes, *self.tasks]:
@@ -398,5 +391,3 @@ class _Running:
             with contextlib.suppress(FileNotFoundError):
                 if os.stat(path).st_ino == inode:  # not that of a broker which came in the meantime
                     os.unlink(path)
-        if self._journal is not None:
-            await self._journal.close()

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ async def test_what_came_and_went_is_never_encoded(tmp_path: Path) -> None:
 
     database = BrokerDatabase(tmp_path / "b.db")
     for number in range(10):
-        database.put("message", (number,), lambda number=number: row(number))
+        database.put("message", (number,), partial(row, number))
         if number != 5:
             database.remove("message", (number,))
     await database.close()

@@ -78,6 +78,15 @@ def test_an_open_door_to_the_network_is_refused_with_the_way_out() -> None:
     assert "--password-file" in ran.stderr
 
 
+def test_a_file_that_is_something_else_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database\n" * 100)
+    ran = beskar("broker", "--port", "0", "--persist", str(file))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert f"{file} is no database" in ran.stderr
+    assert "name another file" in ran.stderr
+
+
 def test_the_rights_of_one_role_in_the_form_of_mosquitto() -> None:
     ran = beskar("acl", "--role", "worker", "--mosquitto", "--prefix", "shop")
     assert ran.returncode == 0
