@@ -233,6 +233,15 @@ class ExecuteModel:
 
 
 @attrs.frozen
+class RecurringUse:
+    """One ``@recurring(…)`` on a handler; *is_called* is ``False`` where it stands bare."""
+
+    place: Place
+    arguments: tuple[Argument, ...] = ()
+    is_called: bool = True
+
+
+@attrs.frozen
 class HandlerDeclaration:
     """A decorated class as found, right or wrong; the rules are for the validator.
 
@@ -248,6 +257,7 @@ class HandlerDeclaration:
         is_decorated_twice: another ``@job_handler`` stands on the same class.
         base_problem: what is wrong with the types in the brackets of the base, as the end of a sentence.
         open_base: a base class that could not be followed, if none of the others is a handler.
+        recurring: each ``@recurring(…)`` on the class, in the order of the source.
     """
 
     module: str
@@ -269,6 +279,7 @@ class HandlerDeclaration:
     is_decorated_twice: bool = False
     base_problem: str = ""
     open_base: UnresolvedType | None = None
+    recurring: tuple[RecurringUse, ...] = ()
 
 
 @attrs.frozen

@@ -35,6 +35,7 @@ _CLASSES: Final[tuple[type, ...]] = (
     model.HandlerDeclaration,
     model.StarImport,
     model.SourceModule,
+    model.RecurringUse,
 )
 _NAMES: Final = {cls: [field.name for field in attrs.fields(cls)] for cls in _CLASSES}
 _NUMBERS: Final = {cls: number for number, cls in enumerate(_CLASSES)}

@@ -35,6 +35,7 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 _LAYOUT: Final = str.maketrans("", "", " \n,()")
 _STAR: Final = "*"
 JOB_HANDLER: Final = "job_handler"
+RECURRING: Final = "recurring"
 
 
 def emit_stub(plan: StubPlan, *, version: str) -> str:
@@ -218,7 +219,7 @@ class _Writer:
         addition = self._additions.get(within + item.name)
         decorators = item.decorators
         if addition is not None:
-            decorators = tuple(d for d in decorators if not self._is_job_handler(d, addition))
+            decorators = tuple(d for d in decorators if not self._is_ours(d, addition))
         lines = self._decorators(decorators, indent)
         head = f"{pad}class {item.name}{self._brackets(item.type_parameters)}"
         bases = [("", self._type(base)) for base in item.bases]
@@ -242,10 +243,10 @@ class _Writer:
             lines[-1] += " ..."
         return [*lines, *body]
 
-    def _is_job_handler(self, decorator: ast.expr, addition: HandlerAddition) -> bool:
+    def _is_ours(self, decorator: ast.expr, addition: HandlerAddition) -> bool:
         """By its name where it was imported from, or by the job type that it gives (a name of the project's own)."""
         function = dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
-        if JOB_HANDLER in {self._homes.get(function.partition(".")[0]), function.rpartition(".")[2]}:
+        if {JOB_HANDLER, RECURRING} & {self._homes.get(function.partition(".")[0]), function.rpartition(".")[2]}:
             return True
         return any(isinstance(each, ast.Constant) and each.value == addition.job_type for each in ast.walk(decorator))
 

@@ -2,6 +2,7 @@
 
 Every decorator's name is followed; those that mean ``job_handler`` count, whatever they are called here. A use that is
 no decorator (``wrap = partial(job_handler, queue="mail")``, ``job_handler("x")(Cls)``) cannot be followed and is told.
+So is ``@recurring`` on what is no handler.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from beskar_codegen.breaches import breach
-from beskar_codegen.model import Argument, Diagnostic, HandlerDeclaration
+from beskar_codegen.model import Argument, Diagnostic, HandlerDeclaration, RecurringUse
 from beskar_codegen.read.bases import BaseReader
 from beskar_codegen.read.docs import docstring
 from beskar_codegen.read.executes import ExecuteReader
@@ -26,13 +27,14 @@ from beskar_jobs.handlers import rules
 
 _SIMPLE: Final = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Pass, ast.Delete)
 DECORATOR: Final = ("beskar_jobs", "job_handler")
+RECURRING: Final = ("beskar_jobs", "recurring")
 _DECORATOR_LINES: Final = re.compile(r"^[ \t]*(?:@|from [\w.]+ import [^(\n]*$).*", re.MULTILINE)
 
 
-def is_decorator(resolver: Resolver, scope: Scope, dotted: str) -> bool:
-    """Whether *dotted* means ``job_handler`` in *scope*."""
+def is_decorator(resolver: Resolver, scope: Scope, dotted: str, wanted: tuple[str, str] = DECORATOR) -> bool:
+    """Whether *dotted* means ``job_handler``, or the other name of the library that is *wanted*, in *scope*."""
     symbol = resolver.resolve(scope, dotted)
-    return isinstance(symbol, External) and known_home(symbol) == DECORATOR
+    return isinstance(symbol, External) and known_home(symbol) == wanted
 
 
 def spellings(resolver: Resolver, module: ModuleScope, names: frozenset[str]) -> frozenset[str]:
@@ -74,7 +76,8 @@ class HandlerReader:
         """The handlers of *module*, in the order of the file, and uses of the decorator that cannot be followed."""
         self._found, self._problems = [], []
         scope = Scope(module)
-        mentioned = _mentions(self._names | spellings(self._resolver, module, self._names))
+        known = self._names | {RECURRING[1]}
+        mentioned = _mentions(known | spellings(self._resolver, module, self._names))
         for statement in module.body:
             text = _whole_lines(module, statement)
             if mentioned.search(text):
@@ -85,9 +88,6 @@ class HandlerReader:
         return handlers, tuple(sorted(set(self._problems)))
 
     # -- finding -----------------------------------------------------------------------------------------------------
-
-    def _is_decorator(self, scope: Scope, dotted: str) -> bool:
-        return is_decorator(self._resolver, scope, dotted)
 
     def _walk(
         self, body: Iterable[ast.stmt], scope: Scope, enclosing: tuple[str, ...], outer: ClassSite | None
@@ -108,14 +108,19 @@ class HandlerReader:
         else:
             site = ClassSite(scope, name, node)
         decorators = [each for each in node.decorator_list if self._decorates(scope, each)]
+        recurring = [each for each in node.decorator_list if self._decorates(scope, each, RECURRING)]
         if decorators:
-            self._found.append(self._declaration(site, enclosing, decorators))
+            self._found.append(self._declaration(site, enclosing, decorators, recurring))
+        elif recurring:
+            self._stray(scope.module, recurring[0], name, rules.RECURRING_NOT_ON_HANDLER)
         self._walk(node.body, site.body_scope, (*enclosing, node.name), site)
 
     def _function(self, node: Function, scope: Scope, enclosing: tuple[str, ...]) -> None:
         for decorator in node.decorator_list:
             if self._decorates(scope, decorator):
                 self._found.append(self._on_function(scope.module, enclosing, node, decorator))
+            elif self._decorates(scope, decorator, RECURRING):
+                self._stray(scope.module, decorator, node.name, rules.RECURRING_NOT_ON_CLASS)
         compound = [each for each in node.body if not isinstance(each, _SIMPLE)]
         if compound:
             names = Collector(scope.module.package).collect(node.body)
@@ -123,9 +128,14 @@ class HandlerReader:
             inner = Scope(scope.module, None, (*scope.functions, names), parameters)
             self._walk(compound, inner, (*enclosing, node.name, "<locals>"), None)
 
-    def _decorates(self, scope: Scope, decorator: ast.expr) -> bool:
+    def _decorates(self, scope: Scope, decorator: ast.expr, wanted: tuple[str, str] = DECORATOR) -> bool:
         dotted = dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-        return dotted is not None and self._is_decorator(scope, dotted)
+        return dotted is not None and is_decorator(self._resolver, scope, dotted, wanted)
+
+    def _stray(self, module: ModuleScope, decorator: ast.expr, name: str, problem: str) -> None:
+        """Tell of a ``@recurring`` that stands on no handler."""
+        place = module.positions.place(decorator)
+        self._problems.append(breach(rules.JOBGEN024, place, handler=name, problem=problem))
 
     def _loose_uses(self, statement: ast.stmt, scope: Scope) -> None:
         """Calls of the decorator that are no decorators: nobody can say which class they are for."""
@@ -133,14 +143,18 @@ class HandlerReader:
         finder.visit(statement)
         for node in finder.found:
             dotted = dotted_name(node)
-            if dotted is not None and self._is_decorator(scope, dotted):
+            if dotted is not None and is_decorator(self._resolver, scope, dotted):
                 place = scope.module.positions.place(node)
                 self._problems.append(breach(rules.JOBGEN021, place, text=dotted))
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _declaration(
-        self, site: ClassSite, enclosing: tuple[str, ...], decorators: Sequence[ast.expr]
+        self,
+        site: ClassSite,
+        enclosing: tuple[str, ...],
+        decorators: Sequence[ast.expr],
+        recurring: Sequence[ast.expr],
     ) -> HandlerDeclaration:
         decorator = decorators[-1]  # the one that is applied first
         call = decorator if isinstance(decorator, ast.Call) else None
@@ -166,7 +180,13 @@ class HandlerReader:
             is_decorated_twice=len(decorators) > 1,
             base_problem=bound.problem,
             open_base=bound.open_base,
+            recurring=tuple(self._recurring(site.scope, each) for each in recurring),
         )
+
+    def _recurring(self, scope: Scope, decorator: ast.expr) -> RecurringUse:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        arguments = tuple(self._arguments(scope, call, "schedule").values())
+        return RecurringUse(scope.module.positions.place(decorator), arguments, is_called=call is not None)
 
     def _on_function(
         self, module: ModuleScope, enclosing: tuple[str, ...], node: Function, decorator: ast.expr
@@ -181,13 +201,13 @@ class HandlerReader:
             enclosing=enclosing,
         )
 
-    def _arguments(self, scope: Scope, call: ast.Call | None) -> dict[str, Argument]:
-        """By name, in the order of the source; positional ones behind the first as ``#2``, spread ones as written."""
+    def _arguments(self, scope: Scope, call: ast.Call | None, first: str = "job_type") -> dict[str, Argument]:
+        """By name, in the order of the source; positional ones behind the *first* as ``#2``, spread ones as written."""
         if call is None:
             return {}
         given: list[tuple[str, ast.expr]] = []
         for index, argument in enumerate(call.args):
-            name = "job_type" if index == 0 else f"#{index + 1}"
+            name = first if index == 0 else f"#{index + 1}"
             if isinstance(argument, ast.Starred):
                 given.append(("*", argument.value))
             else:

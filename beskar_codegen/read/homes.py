@@ -48,6 +48,7 @@ _LIBRARY: Final[Mapping[str, str]] = {
     "HandlerBase": "beskar_jobs.handlers.base",
     "JobContext": "beskar_jobs.handlers.context",
     "job_handler": "beskar_jobs.handlers.decorator",
+    "recurring": "beskar_jobs.handlers.recurrence",
     "HandlerRegistry": "beskar_jobs.handlers.registry",
     "Retry": "beskar_jobs.model.retry",
     "register_type": "beskar_jobs.wire.values",

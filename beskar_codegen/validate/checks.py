@@ -15,6 +15,7 @@ from beskar_codegen.read.types import variables
 from beskar_codegen.validate.executing import execute_problem, wanted_signature
 from beskar_codegen.validate.options import option_problems
 from beskar_codegen.validate.portable import Portability, first_unresolved
+from beskar_codegen.validate.recurring import recurring_problems
 from beskar_codegen.validate.spelling import spelled
 from beskar_jobs.handlers import rules
 from beskar_jobs.model.names import name_problem
@@ -40,6 +41,7 @@ def check_handler(handler: HandlerDeclaration, types: Portability) -> Iterator[D
     if handler.queue is not None:
         yield from _name_problems(handler, handler.queue, "queue", rules.JOBGEN003, rules.JOBGEN007)
     yield from option_problems(handler)
+    yield from recurring_problems(handler, types)
     base_problem = _base_problem(handler)
     if base_problem is not None:
         yield base_problem

@@ -28,6 +28,7 @@ from beskar_codegen.validate.imports import ImportGraph
 from beskar_codegen.validate.naming import descriptor_name, is_importable, is_name
 from beskar_codegen.validate.options import all_arguments
 from beskar_codegen.validate.portable import Home, Portability
+from beskar_codegen.validate.recurring import entry_name
 from beskar_jobs.handlers import rules
 
 
@@ -65,6 +66,7 @@ class _Builder:
             self._tell(handler, self._own_problems(handler))
         reachable = [handler for handler in handlers if handler.is_class and "<locals>" not in handler.name]
         self._doubles(reachable)
+        self._double_entries(reachable)
         if not self._standalone:
             graph = ImportGraph(self._modules)
             for handler in reachable:
@@ -112,6 +114,18 @@ class _Builder:
                     pending += [field.type for field in declared.fields]
                     pending += [declared.target] if declared.target is not None else []
         return [found[home] for home in sorted(found)]
+
+    def _double_entries(self, handlers: list[HandlerDeclaration]) -> None:
+        """One recurring entry of a name; a second one of the same class is told with that class."""
+        entries: dict[object, HandlerDeclaration] = {}
+        for handler in sorted(handlers, key=lambda each: each.place):
+            for use in handler.recurring:
+                named = entry_name(handler, use)
+                first = handler if named is None else entries.setdefault(named.value, handler)
+                if named is not None and first is not handler:
+                    problem = rules.NAME_TAKEN.format(other=_place(first))
+                    fields = {"handler": handler.name, "name": repr(named.value), "problem": problem}
+                    self._tell(handler, [breach(rules.JOBGEN027, use.place, **fields)])
 
     def _doubles(self, handlers: list[HandlerDeclaration]) -> None:
         """One job type, and one descriptor name, for each class; the one that comes first keeps it."""

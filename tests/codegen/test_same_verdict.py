@@ -9,17 +9,20 @@ from types import ModuleType
 
 import pytest
 
+import beskar_jobs
 from beskar_codegen.model import Diagnostic
 from beskar_codegen.read import read_project
 from beskar_codegen.validate import build_project, checks
 from beskar_codegen.validate.options import MAX_PRIORITY, MAX_VERSION, OPTIONS
+from beskar_codegen.validate.recurring import OPTIONS as RECURRING_OPTIONS
 from beskar_jobs import JobDefinitionError, job_handler
 from beskar_jobs.handlers import decorator, registry
 from beskar_jobs.handlers.rules import handlers as shared
+from beskar_jobs.handlers.rules import recurring as recurring_rules
 from beskar_jobs.model import job
 from tests.codegen.verdict_cases import CASES, HEADER
 
-SHARED = {rule.code for rule in shared.TABLE}
+SHARED = {rule.code for rule in (*shared.TABLE, *recurring_rules.TABLE)}
 
 
 def imported_verdict(source: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
@@ -58,5 +61,7 @@ def test_every_rule_of_the_decorator_has_a_case() -> None:
 def test_the_generator_knows_the_options_and_bounds_of_the_decorator() -> None:
     names = [name for name in inspect.signature(job_handler).parameters if name != "job_type"]
     assert sorted(OPTIONS) == sorted(names)
+    names = [name for name in inspect.signature(beskar_jobs.recurring).parameters if name != "schedule"]
+    assert sorted(RECURRING_OPTIONS) == sorted(names)
     assert (MAX_PRIORITY, MAX_VERSION) == (job.MAX_PRIORITY, decorator.MAX_VERSION)
     assert checks.DEFAULT_QUEUE == job.DEFAULT_QUEUE

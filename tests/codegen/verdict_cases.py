@@ -13,7 +13,7 @@ HEADER: Final = (
     "import collections, beskar_jobs as bj; from typing import AbstractSet, Annotated, Any, Awaitable, Callable, "
     "ClassVar, Dict, Final, Generic, IO, Iterable, List, Literal, NamedTuple, NewType, NoReturn, NotRequired, "
     "Optional, Pattern, Required, Sequence, TypedDict, TypeVar, TYPE_CHECKING, Union; "
-    "from beskar_jobs import JobContext, JobHandler, JobHandlerWithResult, Retry, job_handler\n"
+    "from beskar_jobs import JobContext, JobHandler, JobHandlerWithResult, Retry, job_handler, recurring\n"
 )
 
 _ARGS: Final = """
@@ -56,6 +56,23 @@ def _decorated(decorator: str) -> str:
 class AJobHandler(JobHandler[Args]):
     async def execute(self, context: JobContext[Args]) -> None: ...
 """
+
+
+def _recurring(*decorators: str, field: str = "name: str = 'x'") -> str:
+    """A handler with each of *decorators* in its own line."""
+    lines = "\n".join(f"@{decorator}" for decorator in decorators)
+    return f"""
+@attrs.frozen
+class Args:
+    {field}
+
+{lines}
+class AJobHandler(JobHandler[Args]):
+    async def execute(self, context: JobContext[Args]) -> None: ...
+"""
+
+
+_H: Final = 'job_handler("x")'
 
 
 def _class(statement: str) -> str:
@@ -698,4 +715,74 @@ class A(JobHandler[Args]):
     ("bare", "JOBGEN012", _decorated("job_handler")),
     ("twice", "JOBGEN012", _decorated('job_handler("a")\n@job_handler("b")')),
     ("on a function", "JOBGEN012", "@job_handler('x')\ndef send(context): ...\n"),
+    ("recurring above", None, _recurring('recurring("0 3 * * *", time_zone="Europe/Berlin")', _H)),
+    ("recurring below", None, _recurring(_H, 'recurring("0 3 * * *")')),
+    ("recurring by another name", "JOBGEN025", _recurring('bj.recurring("0 3 * *")', _H)),
+    (
+        "recurring with all options",
+        None,
+        _recurring(
+            'recurring("0 3 * * *", time_zone="Asia/Tokyo", name="n", arguments=Args("y"), overlap="queue_next", '
+            'misfire="fire_all", misfire_limit=7, start=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), '
+            "end=None, jitter=5)",
+            _H,
+        ),
+    ),
+    ("recurring bare", "JOBGEN024", _recurring("recurring", _H)),
+    ("recurring on a function", "JOBGEN024", '@recurring("0 3 * * *")\ndef job(): ...\n'),
+    ("recurring at no time of day", "JOBGEN025", _recurring('recurring("0 25 * * *")', _H)),
+    ("recurring never", "JOBGEN025", _recurring('recurring("0 0 31 6 *")', _H)),
+    ("recurring on a number", "JOBGEN025", _recurring("recurring(5)", _H)),
+    ("recurring too often", "JOBGEN025", _recurring('recurring("@every 20ms")', _H)),
+    ("recurring by an interval", None, _recurring('recurring("@every 15m")', _H)),
+    ("recurring by hash", None, _recurring('recurring("H H * * *")', _H)),
+    ("recurring in no zone", "JOBGEN025", _recurring('recurring("0 3 * * *", time_zone="Mars/Olympus")', _H)),
+    ("recurring in a zone that is no text", "JOBGEN025", _recurring('recurring("0 3 * * *", time_zone=1)', _H)),
+    ("recurring, times as constants", "JOBGEN025", 'AT = "61 * * * *"\n' + _recurring("recurring(AT)", _H)),
+    ("recurring without arguments", "JOBGEN026", _recurring('recurring("0 3 * * *")', _H, field="name: str")),
+    ("recurring without arguments, below", "JOBGEN026", _recurring(_H, 'recurring("0 3 * * *")', field="name: str")),
+    (
+        "recurring with arguments",
+        None,
+        _recurring('recurring("0 3 * * *", arguments=Args("a"))', _H, field="name: str"),
+    ),
+    (
+        "recurring with a factory",
+        None,
+        _recurring('recurring("0 3 * * *")', _H, field="name: list[str] = attrs.field(factory=list)"),
+    ),
+    (
+        "recurring text",
+        "JOBGEN026",
+        """
+@recurring("0 3 * * *")
+@job_handler("x")
+class AJobHandler(JobHandler[str]):
+    async def execute(self, context: JobContext[str]) -> None: ...
+""",
+    ),
+    (
+        "recurring nothing",
+        None,
+        """
+@recurring("0 3 * * *")
+@job_handler("x")
+class AJobHandler(JobHandler[None]):
+    async def execute(self, context: JobContext[None]) -> None: ...
+""",
+    ),
+    ("recurring twice", "JOBGEN027", _recurring('recurring("0 3 * * *")', 'recurring("0 4 * * *")', _H)),
+    ("recurring twice by names", None, _recurring('recurring("0 3 * * *")', _H, 'recurring("0 4 * * *", name="y")')),
+    (
+        "recurring twice, one named like the job type",
+        "JOBGEN027",
+        _recurring('recurring("0 3 * * *")', 'recurring("0 4 * * *", name="x")', _H),
+    ),
+    ("recurring by a bad name", "JOBGEN027", _recurring('recurring("0 3 * * *", name="a/b")', _H)),
+    ("recurring by no name", "JOBGEN027", _recurring('recurring("0 3 * * *", name="")', _H)),
+    ("recurring, overlap", "JOBGEN028", _recurring('recurring("0 3 * * *", overlap="never")', _H)),
+    ("recurring, misfire", "JOBGEN028", _recurring('recurring("0 3 * * *", misfire=1)', _H)),
+    ("recurring, misfire_limit", "JOBGEN028", _recurring('recurring("0 3 * * *", misfire_limit=0)', _H)),
+    ("recurring, jitter", "JOBGEN028", _recurring('recurring("0 3 * * *", jitter=-1)', _H)),
+    ("recurring, start", "JOBGEN028", _recurring('recurring("0 3 * * *", start="2026-01-01")', _H)),
 ]
