@@ -27,7 +27,7 @@ help: ## this list
 demo: $(STAMPS)/demo ## make thumbnails of real photographs on two workers, and kill one of them half-way
 	$(BIN)/python -m examples.media.demo
 
-test: $(STAMPS)/test mosquitto ## run all tests, against real brokers and databases
+test: $(STAMPS)/test mosquitto mosquitto_pub ## run all tests, against real brokers and databases
 	$(BIN)/pytest --numprocesses $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 check: $(STAMPS)/check ## format, lint, generated code, types (mypy and pyright), borders between the parts, manners
@@ -87,6 +87,9 @@ $(STAMPS)/bench: $(STAMPS)/venv pyproject.toml
 
 # --- services: only their programs; tests start them themselves, on ports of their own --------------------------------
 
-.PHONY: mosquitto redis-server
+.PHONY: mosquitto mosquitto_pub redis-server
 mosquitto redis-server:
 	@command -v $@ >/dev/null || PATH="$$PATH" SUDO="$(SUDO)" tools/apt_install.sh $@
+
+mosquitto_pub:
+	@command -v $@ >/dev/null || PATH="$$PATH" SUDO="$(SUDO)" tools/apt_install.sh mosquitto-clients

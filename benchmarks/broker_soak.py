@@ -5,20 +5,24 @@
 * ``churn``: an hour of clients that come, subscribe, publish, and drop, ten a second, in simulated time; memory by
   tracemalloc.
 
-    python -m benchmarks.broker_soak attack [--packets 100000]
-    python -m benchmarks.broker_soak churn [--minutes 60]
+    python benchmarks/broker_soak.py [--packets 100000] [--minutes 60]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import time
+from pathlib import Path
 
 import mqtt5
 from mqtt5 import ConnectPacket, PublishPacket, QoS, SubscribePacket, TopicFilter
 
-from benchmarks.broker_flood import Server, embedded
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+
+from broker_flood import Server, embedded
+
 from tests.broker.core_bed import CoreBed
 from tests.broker.soak import Attack, churn
 
@@ -122,18 +126,16 @@ async def attack(packets: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["attack", "churn"])
-    parser.add_argument("--packets", type=int, default=100_000)
-    parser.add_argument("--minutes", type=int, default=60)
+    parser.add_argument("--packets", type=int, default=20_000, help="hostile pieces; 0: no attack")
+    parser.add_argument("--minutes", type=int, default=10, help="of churn; 0: none")
     arguments = parser.parse_args()
-    if arguments.what == "attack":
+    if arguments.packets:
         asyncio.run(attack(arguments.packets))
-    else:
+    if arguments.minutes:
         start = time.process_time()
-        growth = churn(CoreBed(), minutes=arguments.minutes, warm_up=5)
-        print(
-            f"{arguments.minutes} simulated minutes, {600 * arguments.minutes:,} connections: memory {growth:+,} bytes"
-        )
+        growth = churn(CoreBed(), minutes=arguments.minutes, warm_up=min(5, arguments.minutes))
+        connections = 600 * arguments.minutes
+        print(f"{arguments.minutes} simulated minutes, {connections:,} connections: memory {growth:+,} bytes")
         print(f"{time.process_time() - start:.0f} s of CPU")
 
 

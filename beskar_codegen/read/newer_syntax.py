@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import attrs
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -38,7 +41,7 @@ def rewritten(text: str) -> OlderSource | None:
 class _Rewriter(cst.CSTVisitor):
     """Changes *lines* in place, without changing the length of any: ``ast`` counts bytes."""
 
-    def __init__(self, text: str, positions: object) -> None:
+    def __init__(self, text: str, positions: Mapping[Any, Any]) -> None:
         super().__init__()
         self._text = text.split("\n")
         self.lines = [line.encode() for line in self._text]
@@ -90,7 +93,7 @@ class _Rewriter(cst.CSTVisitor):
 
     def _span(self, node: cst.CSTNode) -> tuple[tuple[int, int], tuple[int, int]]:
         """Where *node* begins and ends: lines from 1, columns from 0 in bytes."""
-        span: CodeRange = self._positions[node]  # type: ignore[index]  # a mapping that libcst types by provider
+        span: CodeRange = self._positions[node]
         start, end = span.start, span.end
         return (start.line, self._bytes(start.line, start.column)), (end.line, self._bytes(end.line, end.column))
 
