@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Final
+from typing import Any, Final
 
 from beskar_jobs.core.scheduling import Reply, SchedulerSession
-from beskar_jobs.model.errors import BeskarError, InvalidValue, PayloadInvalid, StorageError
+from beskar_jobs.model.errors import (
+    BeskarError,
+    InvalidValue,
+    PayloadInvalid,
+    StorageError,
+    ValueNotSerializable,
+)
 from beskar_jobs.model.job import JobId
-from beskar_jobs.model.recurring import RecurringJob
+from beskar_jobs.model.recurring import RecurringDefinition, RecurringJob
 from beskar_jobs.ports.clock import Now
 from beskar_jobs.ports.storage import JobStorage
 from beskar_jobs.ports.transport import InboundMessage
@@ -120,11 +126,16 @@ class Commands:
                 if command.definition is None:
                     raise PayloadInvalid("RecurringCommand: upsert needs a definition")
                 try:
+                    self._check_arguments(command.definition)
                     recurring.upsert(command.definition, command.paused, reply, now)
                 except InvalidValue as problem:
                     outbox.reply(reply, RecurringReply(error=str(problem)))
             case "declare":
-                declared = command.definitions
+                try:
+                    for definition in (declared := command.definitions):
+                        self._check_arguments(definition)
+                except InvalidValue as problem:
+                    raise PayloadInvalid(f"RecurringCommand: {problem}") from problem
                 for refused in recurring.declare(declared, command.job_types, command.incarnation, now):
                     self._connection.complain("declared recurring job", f"refused what a worker declares: {refused}")
                 outbox.reply(reply, RecurringReply())
@@ -138,6 +149,13 @@ class Commands:
                 if not command.job_id:
                     raise PayloadInvalid("RecurringCommand: trigger needs the id of the job to make")
                 recurring.trigger(command.name, JobId(command.job_id), command.watcher, reply, now)
+
+    def _check_arguments(self, definition: RecurringDefinition) -> None:
+        """Arguments go into messages to workers as they are; what is no value of the format would spoil the message."""
+        try:
+            self._connection.serializer.load_value(definition.arguments, Any)
+        except ValueNotSerializable as problem:
+            raise InvalidValue(f"arguments of {definition.name!r}: {problem}") from None
 
     def _page(self, command: RecurringCommand) -> list[RecurringJob]:
         """Entries beyond a name, in order; an empty page says that there are no more."""

@@ -1,7 +1,7 @@
 """Public: tools for the tests of handlers, suites that hold implementations to the contracts, and real services.
 
-For handlers of your own: :class:`RecordingLink`, which shows what one attempt reports, and :func:`cluster`, a whole
-system in the event loop of a test.
+For handlers of your own: :class:`RecordingLink`, which shows what one attempt reports, :func:`cluster`, a whole system
+in the event loop of a test, and :class:`ManualClock`, which lets its time pass.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from beskar_jobs.testing.attempts import RecordingLink
+    from beskar_jobs.testing.clock import ManualClock
     from beskar_jobs.testing.in_memory import cluster
 
-__all__ = ["RecordingLink", "cluster"]
+__all__ = ["ManualClock", "RecordingLink", "cluster"]
 
-_HOMES: Final = {"RecordingLink": "beskar_jobs.testing.attempts", "cluster": "beskar_jobs.testing.in_memory"}
+_HOMES: Final = {
+    "ManualClock": "beskar_jobs.testing.clock",
+    "RecordingLink": "beskar_jobs.testing.attempts",
+    "cluster": "beskar_jobs.testing.in_memory",
+}
 
 if not TYPE_CHECKING:  # a type checker knows the names, and is to refuse all others
 

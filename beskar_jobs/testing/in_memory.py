@@ -12,6 +12,7 @@ from typing import Final
 
 from beskar_jobs.client import JobClient
 from beskar_jobs.handlers.registry import HandlerItem, HandlerRegistry
+from beskar_jobs.ports.clock import Clock
 from beskar_jobs.scheduler import JobScheduler
 from beskar_jobs.storage.memory import MemoryStorage
 from beskar_jobs.transport.memory_broker import MemoryBroker
@@ -25,7 +26,10 @@ _STOP_GRACE: Final = 1.0
 
 @asynccontextmanager
 async def cluster(
-    handlers: Iterable[HandlerItem] | HandlerRegistry | None = None, *, max_concurrency: int = 10
+    handlers: Iterable[HandlerItem] | HandlerRegistry | None = None,
+    *,
+    max_concurrency: int = 10,
+    clock: Clock | None = None,
 ) -> AsyncIterator[JobClient]:
     """A system of its own for one test; gives its client, and takes all of it down at the end.
 
@@ -39,14 +43,16 @@ async def cluster(
         handlers: as for :class:`~beskar_jobs.JobWorker`: classes, instances, ``(class, factory)`` pairs, or a registry;
             ``None``: all decorated classes that were imported.
         max_concurrency: attempts that run at the same time at most.
+        clock: the time of scheduler and worker; with a :class:`~beskar_jobs.testing.ManualClock` the test moves it, and
+            delays, retries and recurring jobs come when it says. The client's own time-outs stay in real time.
 
     Raises:
         InvalidValue: a handler is none, or cannot be built.
     """
     async with (
         MemoryBroker() as broker,
-        JobScheduler(broker, storage=MemoryStorage()),
-        JobWorker(broker, handlers=handlers, max_concurrency=max_concurrency, stop_grace=_STOP_GRACE),
+        JobScheduler(broker, storage=MemoryStorage(), clock=clock),
+        JobWorker(broker, handlers=handlers, max_concurrency=max_concurrency, stop_grace=_STOP_GRACE, clock=clock),
         JobClient(broker) as client,
     ):
         yield client
