@@ -21,10 +21,10 @@ from mqtt5 import ConnectPacket, PublishPacket, QoS, SubscribePacket, TopicFilte
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
-from broker_flood import Server, embedded
+from broker_flood import Server, embedded  # noqa: E402  # found through the path above
 
-from tests.broker.core_bed import CoreBed
-from tests.broker.soak import Attack, churn
+from tests.broker.core_bed import CoreBed  # noqa: E402
+from tests.broker.soak import Attack, churn  # noqa: E402
 
 ATTACKERS = 8
 

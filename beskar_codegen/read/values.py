@@ -30,7 +30,7 @@ def static_value(resolver: Resolver, scope: Scope, node: ast.expr, depth: int = 
         return None
     match node:
         case ast.Constant(value=value):
-            return None if isinstance(value, complex) or value is Ellipsis else Static(value)
+            return Static(value) if value is None or isinstance(value, str | bytes | int | float) else None
         case ast.JoinedStr(values=parts):
             texts = [part.value for part in parts if isinstance(part, ast.Constant)]
             return Static("".join(map(str, texts))) if len(texts) == len(parts) else None
