@@ -34,12 +34,15 @@ def worker(bed: Bed, registry: HandlerRegistry) -> JobWorker:
 
 
 async def until(bed: Bed, condition: Callable[[dict[str, RecurringJob]], bool]) -> dict[str, RecurringJob]:
-    """The entries, once *condition* is true of them."""
+    """The entries, once *condition* is true of them. A list comes in pages, so one more look sees all as of then."""
+
+    async def entries() -> dict[str, RecurringJob]:
+        return {entry.name: entry for entry in await bed.client.recurring()}
+
     async with asyncio.timeout(PATIENCE):
-        while True:
-            entries = {entry.name: entry for entry in await bed.client.recurring()}
-            if condition(entries):
-                return entries
+        while not condition(await entries()):
+            pass
+        return await entries()
 
 
 async def test_a_worker_announces_what_its_handlers_declare(bed: Bed) -> None:
