@@ -3,9 +3,9 @@
     python benchmarks/recurring.py [--entries 10000] [--seconds 20] [--storage memory|sqlite]
 
 The periods are spread evenly from a second to an hour, so that most of the firings are those of the shortest. "idle" is
-the same with every entry far from due. Lag is from the instant to the decision, and to the end of the commit that wrote it, on the
-clock of the machine. No worker runs, so each job stays where it is. Memory is what Python allocated for all that the
-scheduler has of an entry, the entry itself included.
+the same with every entry far from due. Lag is from the instant to the decision, and to the end of the commit that wrote
+it, on the clock of the machine. No worker runs, so each job stays where it is. Memory is what Python allocated for all
+that the scheduler has of an entry, the entry itself included.
 """
 
 from __future__ import annotations

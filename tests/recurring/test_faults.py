@@ -150,4 +150,4 @@ async def test_a_delay_of_six_hours_outlives_all_workers_and_runs_once(bed: Bed)
         await handle.result(timeout=PATIENCE)
         await bed.pass_time(7 * 3600, step=900)
     assert len(ran) == 1
-    assert timedelta() <= ran[0] - due <= timedelta(seconds=30)
+    assert timedelta() <= ran[0] - due <= timedelta(minutes=1)  # the clock goes on while the job is on its way
