@@ -25,7 +25,7 @@ from beskar_codegen.version import VERSION
 def generate(settings: Settings, *, use_cache: bool = True) -> Generation:
     """Work out what the sources of the project come to."""
     root = settings.root if use_cache else None
-    key = f"{VERSION}\0{attrs.evolve(settings, root=Path())!r}"
+    key = _key(settings)
     cache = Cache(root, key)
     kept = cache.load()
     files = [each for each in source_files(settings.root, settings.source) if each.path != settings.descriptors]
@@ -39,6 +39,33 @@ def generate(settings: Settings, *, use_cache: bool = True) -> Generation:
     outcome, keep = steps.run(settings, kept, digests, known_modules.module_cache(root, key))
     cache.store({**keep, **to_plain(outcome), "digests": digests})
     return outcome
+
+
+def _key(settings: Settings) -> str:
+    return f"{VERSION}\0{attrs.evolve(settings, root=Path())!r}"
+
+
+@attrs.frozen
+class Surroundings:
+    """What the last run has looked at outside of the sources.
+
+    Attributes:
+        paths: of files that it read, and of those that it looked for in vain; sorted.
+        is_as_it_was: whether all of that is still as it was then.
+    """
+
+    paths: tuple[str, ...] = ()
+    is_as_it_was: bool = False
+
+
+def surroundings_of_last_run(settings: Settings) -> Surroundings:
+    """What the last run with the cache has looked at besides the sources; nothing if it could keep nothing."""
+    kept = Cache(settings.root, _key(settings)).load()
+    consulted, absent, digests = kept.get("consulted"), kept.get("absent"), kept.get("digests")
+    if not (isinstance(consulted, dict) and isinstance(absent, list) and isinstance(digests, dict)):
+        return Surroundings()
+    paths = {*consulted, *absent}.difference(digests)
+    return Surroundings(tuple(sorted(paths)), surroundings_are_as_they_were(settings.root, kept, digests))
 
 
 def _digests(files: Iterable[SourceFile]) -> dict[str, str]:

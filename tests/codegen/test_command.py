@@ -413,6 +413,22 @@ def test_watch_generates_at_each_change_and_ends_at_an_interrupt(project: Path) 
     assert "Traceback" not in errors
 
 
+def test_watch_sees_a_change_of_types_outside_of_the_sources(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.beskar.codegen]\nsource = ["mails.py"]\n')
+    (tmp_path / "mails.py").write_text(HANDLERS.replace("app.types", "mail_types"))
+    (tmp_path / "mail_types.py").write_text(TYPES)
+    code = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from beskar_codegen.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code, "watch", "--interval", "0.05"], cwd=tmp_path)
+    try:
+        wait_for((tmp_path / "jobs.py").exists)
+        for number in range(3):
+            edit(tmp_path / "mail_types.py", 'cc: str = "', f'cc: str = "{number}')
+            wait_for(lambda known=f'"{number}': known in (tmp_path / "jobs.py").read_text())
+    finally:
+        process.kill()
+        process.wait()
+
+
 def wait_for(condition: Callable[[], bool], *, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
