@@ -2,7 +2,8 @@
 
 It looks at names, sizes and times of the source files, of pyproject.toml, of the generated files, and of the files
 outside of the sources that the last run has read or looked for, which its cache tells; a look at a thousand files takes
-milliseconds, needs no library, and works on every file system. Then ``generate`` runs as usual, with its cache. A first interrupt or a SIGTERM ends it, with exit code 0: that is how it is meant to end.
+milliseconds, needs no library, and works on every file system. Then ``generate`` runs as usual, with its cache. A first
+interrupt or a SIGTERM ends it, with exit code 0: that is how it is meant to end.
 """
 
 from __future__ import annotations
