@@ -84,7 +84,7 @@ class BrokerCore:
         """A connection was accepted. *label* names it in the log; *context* comes back as ``peer.context``."""
         peer = Peer(label, context, self._ready, now)
         self._peers.add(peer)
-        self._deadlines.add(now + self.limits.connect_timeout, lambda at: self._check_connect(peer))
+        peer.watch(self._deadlines, now + self.limits.connect_timeout, lambda _: self._check_connect(peer))
         return peer
 
     def receive(self, peer: Peer, data: bytes, now: float) -> None:
@@ -119,8 +119,7 @@ class BrokerCore:
         peer.closing = True
         if peer in self._peers:
             self._peers.remove(peer)
-            self.counters.bytes_received += peer.bytes_received
-            self.counters.bytes_sent += peer.bytes_sent
+            peer.gone(self._deadlines, self.counters)
         self._part(peer, now)
 
     def drained(self, peer: Peer, now: float) -> None:
@@ -321,7 +320,8 @@ class BrokerCore:
         peer.max_packet_size = packet.max_packet_size
         peer.wants_reasons = packet.request_problem_info
         if peer.keep_alive:
-            self._deadlines.add(now + _KEEP_ALIVE_GRACE * peer.keep_alive, lambda at: self._check_keep_alive(peer, at))
+            lapses = now + _KEEP_ALIVE_GRACE * peer.keep_alive
+            peer.watch(self._deadlines, lapses, lambda at: self._check_keep_alive(peer, at))
         peer.send(
             ConnAckPacket(
                 session_present=present,

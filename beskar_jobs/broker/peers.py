@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from mqtt5 import DisconnectPacket, DisconnectReasonCode
 
+from beskar_jobs.broker.deadlines import Check, Deadline, Deadlines
 from beskar_jobs.broker.framing import PeerFault
 
 if TYPE_CHECKING:
+    from beskar_jobs.broker.limits import Counters
     from beskar_jobs.broker.sessions import Session
 
 
@@ -18,6 +20,7 @@ class Peer:
     Attributes:
         label: who it is, for the log.
         context: whatever the shell wants to find again.
+        deadline: when it is to be looked at: for its CONNECT, then for its keep-alive.
         ready: the broker's list of peers that have output; a peer enters it when its outbox stops being empty.
         paused: its transport is congested; set by the shell.
         wants_reasons: reason strings may stand in acknowledgements (Request Problem Information, 3.1.2.11.7).
@@ -29,6 +32,7 @@ class Peer:
         "bytes_sent",
         "closing",
         "context",
+        "deadline",
         "keep_alive",
         "label",
         "last_seen",
@@ -63,6 +67,20 @@ class Peer:
         self.bytes_received = 0
         self.bytes_sent = 0
         self.session: Session | None = None
+        self.deadline: Deadline | None = None
+
+    def watch(self, deadlines: Deadlines, at: float, check: Check) -> None:
+        """Look at this peer by *check* at *at*, instead of when it was to be looked at before."""
+        if self.deadline is not None:
+            deadlines.drop(self.deadline)
+        self.deadline = deadlines.add(at, check)
+
+    def gone(self, deadlines: Deadlines, counters: Counters) -> None:
+        """The connection has ended: nothing is to be looked at any more, and what it did is counted."""
+        if self.deadline is not None:
+            deadlines.drop(self.deadline)
+        counters.bytes_received += self.bytes_received
+        counters.bytes_sent += self.bytes_sent
 
     def send(self, data: bytes) -> None:
         if not self.outbox:

@@ -5,7 +5,9 @@ The numbers are small here; ``benchmarks/broker_soak.py`` runs the same with lar
 
 from __future__ import annotations
 
+import gc
 import logging
+import tracemalloc
 
 import pytest
 
@@ -36,3 +38,26 @@ def test_churn_leaves_nothing_behind() -> None:
     assert (statistics.clients, statistics.sessions, statistics.subscriptions, statistics.queued_messages) == (0,) * 4
     assert statistics.retained_messages == 0
     assert bed.core.next_deadline() is None
+
+
+def test_connections_that_have_gone_are_not_remembered_until_their_keep_alive_would_have_lapsed() -> None:
+    bed = CoreBed()
+    staying = bed.connect("staying", keep_alive=65_535)
+    tracemalloc.start()
+    try:
+        before = 0
+        for number in range(1500):
+            bed.connect(f"c{number % 10}", keep_alive=65_535).drop()
+            bed.advance(0.001)
+            if number == 500:
+                gc.collect()
+                before = tracemalloc.get_traced_memory()[0]
+        gc.collect()
+        growth = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert growth < 100_000  # some 2 KB each would be 2 MB
+    bed.advance(65_535 * 1.5 - 10)
+    assert bed.core.statistics().clients == 1
+    bed.advance(20)
+    assert staying.disconnected() == 0x8D

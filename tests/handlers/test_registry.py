@@ -72,7 +72,7 @@ def test_a_constructor_that_needs_arguments_is_told_before_the_first_job() -> No
     HandlerRegistry.of([PlainHandler]).check_buildable()
 
 
-@pytest.mark.parametrize("item", [Undecorated, Undecorated(), str], ids=str)
+@pytest.mark.parametrize("item", [Undecorated, Undecorated(), str], ids=["class", "instance", "builtin"])
 def test_what_is_no_decorated_handler_is_refused(item: Any) -> None:
     with pytest.raises(InvalidValue, match="is not decorated with @job_handler"):
         HandlerRegistry.of([item])
