@@ -60,6 +60,38 @@ def test_the_client_is_accepted_and_the_wrong_one_refused_as_the_page_shows(proj
     assert "".join(told) == shown, checked.stdout
 
 
+def below_src(project: Path) -> Path:
+    """The page's project with its package in ``src``, and a library in its handlers that nobody has."""
+    (project / "src").mkdir()
+    (project / "shop").rename(project / "src" / "shop")
+    (project / "pyproject.toml").write_text('[tool.beskar.codegen]\nsource = ["src"]\n')
+    (project / "src" / "shop" / "__init__.py").touch()
+    return project / "src" / "shop" / "handlers.py"
+
+
+def test_mypy_takes_the_stubs_with_the_path_that_the_page_gives_for_a_source_folder(project: Path) -> None:
+    handlers = below_src(project)
+    handlers.write_text("import no_such_library\n" + handlers.read_text())
+    assert run(["beskar-codegen", "generate"], project).returncode == 0
+    (given,) = re.findall(r'`(mypy_path = "[^"`]*src[^"`]*")`', PAGE)
+    (project / "mypy.ini").write_text("[mypy]\n" + given.replace('"', ""))
+    (project / "uses.py").write_text("from shop.handlers import InvoiceJobHandler\n\nInvoiceJobHandler.request(1)\n")
+    checked = run(["mypy", "--strict", "--no-error-summary", "uses.py"], project)
+    assert 'incompatible type "int"; expected "InvoiceArgs"' in checked.stdout
+    assert "no_such_library" not in checked.stdout, "mypy has read the source"
+
+
+@pytest.mark.parametrize(("declaration", "is_kept"), [("model: nn.Module | None", True), ("model: object", False)])
+def test_a_stub_keeps_the_imports_of_declarations_and_no_others(project: Path, declaration: str, is_kept: bool) -> None:
+    assert "`model: nn.Module | None`" in PAGE
+    handlers = below_src(project)
+    handlers.write_text(f"import torch.nn as nn\n{handlers.read_text()}        nn.Module()\n\n    {declaration}\n")
+    assert run(["beskar-codegen", "generate"], project).returncode == 0
+    stub = (project / "stubs" / "shop" / "handlers.pyi").read_text()
+    assert f"    {declaration}\n" in stub
+    assert ("import torch.nn as nn\n" in stub) is is_kept
+
+
 def test_the_settings_of_the_page_are_those_that_there_are(project: Path) -> None:
     (table,) = re.findall(r"^\| key \| default .*?\n\n", PAGE, re.DOTALL | re.MULTILINE)
     rows = dict(re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)?", table, re.MULTILINE))
