@@ -57,8 +57,14 @@ class _Comparison:
     def check(self, writer: Schema, reader: Schema, where: str) -> Iterator[Refusal]:
         writer_union, reader_union = _resolved(writer, self._written), _resolved(reader, self._read)
         alternatives = reader_union.get("anyOf", [reader])
-        for one in writer_union.get("anyOf", [writer]):
-            yield from self._check_one(one, alternatives, where)
+        if "anyOf" not in writer_union:
+            yield from self._check_one(writer, alternatives, where)
+            return
+        for one in writer_union["anyOf"]:
+            for found in self._check_one(one, alternatives, where):
+                # Of one alternative that is refused, people are told the whole type that it is part of.
+                is_whole = found.kind is RefusalKind.TYPE and found.where == where
+                yield self._type(writer_union, alternatives, where) if is_whole else found
 
     def _check_one(self, one: Schema, alternatives: list[Schema], where: str) -> Iterator[Refusal]:
         """One alternative of the writer; some alternative of the reader has to take all its values."""
