@@ -1,4 +1,4 @@
-"""What the commands of a client share: connecting for one command, and following a job to its end."""
+"""What the commands of a client share: connecting for one command, a handler's queue, following a job to its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from beskar_jobs.cli.plain import as_line, update_json, value_json
 from beskar_jobs.cli.views import StatusView, printable
 from beskar_jobs.client import JobClient, JobHandle
 from beskar_jobs.model.errors import ResultTimeout, SchedulerUnavailable
-from beskar_jobs.model.job import JobStatus, WaitingFor
+from beskar_jobs.model.job import DEFAULT_QUEUE, JobStatus, WaitingFor
 from beskar_jobs.model.updates import JobStatusUpdate
 
 T = TypeVar("T")
@@ -104,6 +104,28 @@ async def _to_the_end(
         await tell(update)
         update = await anext(updates)
     return (await client.get(handle.job_id)).update if update.result_omitted else update
+
+
+async def declared_queue(client: JobClient, job_type: str, goes: str) -> str:
+    """The queue that the handler of *job_type* declares, as the workers that are online say.
+
+    Hints where they do not know, or differ; *goes* begins what comes of it, as in ``the job goes``.
+    """
+    found = [policy.queue for worker in await client.workers() if (policy := worker.job_types.get(job_type))]
+    declared = sorted({queue for queue in found if queue}, key=lambda queue: (-found.count(queue), queue))
+    if not declared:
+        hint(
+            f"no worker that is online knows job type {job_type!r}; {goes} to queue {DEFAULT_QUEUE!r} "
+            "(--queue names another)"
+        )
+        return DEFAULT_QUEUE
+    if len(declared) > 1:
+        hint(f"the workers differ on the queue of {job_type!r}; {goes} to {declared[0]!r} (--queue names another)")
+    return declared[0]
+
+
+def hint(text: str) -> None:
+    print(f"hint: {text}", file=sys.stderr, flush=True)  # noqa: T201  # a remark, not output
 
 
 def with_client(connection: Connection, work: Callable[[JobClient], Awaitable[T]]) -> T:

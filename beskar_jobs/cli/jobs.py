@@ -49,14 +49,14 @@ def enqueue(
     notes = metadata_of(metadata or [])
     text = sys.stdin.read() if arguments == "-" else arguments
 
-    from beskar_jobs.cli.clients import follow, print_line, with_client  # noqa: PLC0415  # --help is to stay fast
+    from beskar_jobs.cli.clients import declared_queue, follow, print_line, with_client  # noqa: PLC0415  # --help is to stay fast
     from beskar_jobs.model.request import RawRequest  # noqa: PLC0415
 
     request = RawRequest.from_json(job_type, text, queue=DEFAULT_QUEUE if queue is None else queue, priority=priority)
 
     async def run(client: JobClient) -> bool:
         if queue is None:
-            request.queue = await _declared_queue(client, job_type)
+            request.queue = await declared_queue(client, job_type, "the job goes")
         handle = await client.enqueue(request, delay=delay_seconds, run_at=moment, metadata=notes, job_id=job_id)
         if not wait:
             print_line({"job_id": handle.job_id} if as_json else handle.job_id)
@@ -180,27 +180,6 @@ def queues(connection: Connection, as_json: AsJson = False) -> None:
         from beskar_jobs.cli.views import show_queues  # noqa: PLC0415
 
         show_queues(found)
-
-
-async def _declared_queue(client: JobClient, job_type: str) -> str:
-    """The queue that the handler of *job_type* declares, as the workers that are online say."""
-    found = [policy.queue for worker in await client.workers() if (policy := worker.job_types.get(job_type))]
-    declared = sorted({queue for queue in found if queue}, key=lambda queue: (-found.count(queue), queue))
-    if not declared:
-        _hint(
-            f"no worker that is online knows job type {job_type!r}; the job goes to queue {DEFAULT_QUEUE!r} "
-            "(--queue names another)"
-        )
-        return DEFAULT_QUEUE
-    if len(declared) > 1:
-        _hint(
-            f"the workers differ on the queue of {job_type!r}; the job goes to {declared[0]!r} (--queue names another)"
-        )
-    return declared[0]
-
-
-def _hint(text: str) -> None:
-    print(f"hint: {text}", file=sys.stderr, flush=True)  # noqa: T201  # a remark, not output
 
 
 def _end(succeeded: bool) -> None:

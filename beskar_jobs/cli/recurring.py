@@ -14,6 +14,7 @@ from beskar_jobs.model.job import DEFAULT_QUEUE
 from beskar_jobs.model.recurring import Misfire, Overlap
 
 if TYPE_CHECKING:
+    from beskar_jobs.client import JobClient
     from beskar_jobs.model.recurring import RecurringJob
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the recurring job.")]
@@ -33,7 +34,9 @@ def add(
     time_zone: Annotated[str, typer.Option(help="The clock of --cron, as in Europe/Berlin.")] = "UTC",
     overlap: Annotated[Overlap, typer.Option(help="While an earlier run goes on.")] = Overlap.ALLOW_CONCURRENT,
     misfire: Annotated[Misfire, typer.Option(help="For what passed without a scheduler.")] = Misfire.FIRE_ONCE,
-    queue: Annotated[str, typer.Option(help="Where its jobs wait.")] = DEFAULT_QUEUE,
+    queue: Annotated[
+        str | None, typer.Option(help="Where its jobs wait; default: as the handler declares, asked of the workers.")
+    ] = None,
     paused: Annotated[bool | None, typer.Option("--paused/--no-paused", help="Default: leave it as it is.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,13 +44,15 @@ def add(
     seconds = seconds_of("--every", every)
     text = sys.stdin.read() if arguments == "-" else arguments
 
-    from beskar_jobs.cli.clients import with_client  # noqa: PLC0415  # --help is to stay fast
+    from beskar_jobs.cli.clients import declared_queue, with_client  # noqa: PLC0415  # --help is to stay fast
     from beskar_jobs.model.request import RawRequest  # noqa: PLC0415
 
-    request = RawRequest.from_json(job_type, text, queue=queue)
-    entry = with_client(
-        connection,
-        lambda client: client.add_or_update_recurring(
+    request = RawRequest.from_json(job_type, text, queue=DEFAULT_QUEUE if queue is None else queue)
+
+    async def run(client: JobClient) -> RecurringJob:
+        if queue is None:
+            request.queue = await declared_queue(client, job_type, "its jobs go")
+        return await client.add_or_update_recurring(
             name,
             request,
             cron=cron,
@@ -56,8 +61,9 @@ def add(
             overlap=overlap,
             misfire=misfire,
             paused=paused,
-        ),
-    )
+        )
+
+    entry = with_client(connection, run)
     _show(entry, as_json=as_json)
 
 

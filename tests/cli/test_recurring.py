@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 from beskar_jobs import EmbeddedBroker, JobScheduler
+from tests.cli.conftest import System
+from tests.cli.program import beskar
 
 
 async def run(folder: Path, *arguments: str) -> tuple[int | None, str, str]:
@@ -27,10 +29,27 @@ async def test_a_recurring_job_is_added_listed_and_refused_where_it_can_never_ru
         # Settings of the project count for commands of a group too.
         (tmp_path / "pyproject.toml").write_text(f'[tool.beskar]\nbroker = "{broker.url}"\n')
         code, _, errors = await run(tmp_path, "add", "night", "app.report", "--cron", "0 3 * * *")
-        assert (code, errors) == (0, "")
+        assert code == 0, errors
         code, output, _ = await run(tmp_path, "list", "--json")
         (entry,) = json.loads(output)
         assert (code, entry["name"], entry["schedule"], entry["paused"]) == (0, "night", "0 3 * * *", False)
         code, output, errors = await run(tmp_path, "add", "bad", "app.report", "--cron", "99 * * * *")
         assert (code, output) == (1, "")
         assert "minute field '99'" in errors
+
+
+def test_without_queue_its_jobs_go_where_the_handler_declares(system: System) -> None:
+    ran = beskar("recurring", "add", "squares", "math.square", '{"n": 2}', "--every", "1d", "--json", env=system.env)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert json.loads(ran.stdout)["queue"] == "math"
+    named = ["recurring", "add", "squares", "math.square", '{"n": 2}', "--every", "1d", "--queue", "other", "--json"]
+    assert json.loads(beskar(*named, env=system.env).stdout)["queue"] == "other"
+
+
+def test_without_a_worker_that_knows_the_type_a_hint_names_the_queue(system: System) -> None:
+    ran = beskar("recurring", "add", "unknown", "nobody.knows", "null", "--every", "1d", "--json", env=system.env)
+    assert (ran.returncode, json.loads(ran.stdout)["queue"]) == (0, "default")
+    assert ran.stderr == (
+        "hint: no worker that is online knows job type 'nobody.knows'; its jobs go to queue 'default' "
+        "(--queue names another)\n"
+    )
