@@ -25,10 +25,8 @@ def add(
     *,
     name: NameArgument,
     job_type: Annotated[str, typer.Argument(metavar="TYPE", help="Job type, as in 'media.video.transcode'.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Arguments of its jobs; '-': standard input.")],
     connection: Connection,
-    arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="Arguments of its jobs; '-': standard input.")
-    ] = "{}",
     cron: Annotated[str | None, typer.Option(help="When: a cron expression.")] = None,
     every: Annotated[str | None, typer.Option(help="When: an interval, as in 500ms, 90s, 5m, 2h, 1d.")] = None,
     time_zone: Annotated[str, typer.Option(help="The clock of --cron, as in Europe/Berlin.")] = "UTC",

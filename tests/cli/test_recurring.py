@@ -28,12 +28,12 @@ async def test_a_recurring_job_is_added_listed_and_refused_where_it_can_never_ru
     async with EmbeddedBroker() as broker, JobScheduler(broker):
         # Settings of the project count for commands of a group too.
         (tmp_path / "pyproject.toml").write_text(f'[tool.beskar]\nbroker = "{broker.url}"\n')
-        code, _, errors = await run(tmp_path, "add", "night", "app.report", "--cron", "0 3 * * *")
+        code, _, errors = await run(tmp_path, "add", "night", "app.report", "{}", "--cron", "0 3 * * *")
         assert code == 0, errors
         code, output, _ = await run(tmp_path, "list", "--json")
         (entry,) = json.loads(output)
         assert (code, entry["name"], entry["schedule"], entry["paused"]) == (0, "night", "0 3 * * *", False)
-        code, output, errors = await run(tmp_path, "add", "bad", "app.report", "--cron", "99 * * * *")
+        code, output, errors = await run(tmp_path, "add", "bad", "app.report", "{}", "--cron", "99 * * * *")
         assert (code, output) == (1, "")
         assert "minute field '99'" in errors
 
@@ -53,3 +53,10 @@ def test_without_a_worker_that_knows_the_type_a_hint_names_the_queue(system: Sys
         "hint: no worker that is online knows job type 'nobody.knows'; its jobs go to queue 'default' "
         "(--queue names another)\n"
     )
+
+
+def test_the_arguments_are_demanded_as_enqueue_does() -> None:
+    for command in (["recurring", "add", "night", "app.report", "--every", "1d"], ["enqueue", "app.report"]):
+        ran = beskar(*command)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert "Missing argument 'JSON'" in ran.stderr
