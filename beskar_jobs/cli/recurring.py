@@ -39,6 +39,8 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a recurring job, or change the one of this name."""
+    if (cron is None) == (every is None):
+        raise typer.BadParameter("give one of them, and not both", param_hint="'--cron' / '--every'")
     seconds = seconds_of("--every", every)
     text = sys.stdin.read() if arguments == "-" else arguments
 

@@ -60,3 +60,11 @@ def test_the_arguments_are_demanded_as_enqueue_does() -> None:
         ran = beskar(*command)
         assert (ran.returncode, ran.stdout) == (2, "")
         assert "Missing argument 'JSON'" in ran.stderr
+
+
+def test_when_it_runs_is_said_once_and_the_error_names_the_options() -> None:
+    for options in ([], ["--cron", "0 3 * * *", "--every", "1d"]):
+        ran = beskar("recurring", "add", "night", "app.report", "{}", *options)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert "'--cron' / '--every': give one of them, and not both" in ran.stderr
+        assert "timedelta" not in ran.stderr
