@@ -75,11 +75,10 @@ def list_entries(connection: Connection, as_json: AsJson = False) -> None:
     entries = with_client(connection, lambda client: client.recurring())
     if as_json:
         print_line([_plain(entry) for entry in entries])
-        return
-    for entry in entries:
-        print_line(_line(entry))
-    if not entries:
-        print_line("no recurring job is there; add one: beskar recurring add")
+    else:
+        from beskar_jobs.cli.views import show_recurring  # noqa: PLC0415
+
+        show_recurring(entries)
 
 
 @with_groups
@@ -118,20 +117,14 @@ def remove(name: NameArgument, connection: Connection, as_json: AsJson = False) 
 
 
 def _show(entry: RecurringJob, *, as_json: bool) -> None:
-    from beskar_jobs.cli.clients import print_line  # noqa: PLC0415
+    if as_json:
+        from beskar_jobs.cli.clients import print_line  # noqa: PLC0415
 
-    print_line(_plain(entry) if as_json else _line(entry))
+        print_line(_plain(entry))
+    else:
+        from beskar_jobs.cli.views import show_recurring  # noqa: PLC0415
 
-
-def _line(entry: RecurringJob) -> str:
-    from beskar_jobs.cli.views import printable  # noqa: PLC0415
-
-    definition, last = entry.definition, entry.last
-    state = entry.problem or ("paused" if entry.paused else f"next {entry.next_at or 'never'}")
-    ended = "never ran" if last is None else f"last {last.instant} {last.outcome.value}"
-    return printable(
-        f"{entry.name}  {definition.schedule} {definition.time_zone}  {definition.job_type}  {state}  {ended}"
-    )
+        show_recurring([entry])
 
 
 def _plain(entry: RecurringJob) -> dict[str, Any]:

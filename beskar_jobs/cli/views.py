@@ -21,6 +21,7 @@ from beskar_jobs.cli.plain import as_line, value_json
 from beskar_jobs.model.details import JobDetails, QueueDetails
 from beskar_jobs.model.job import JobStatus
 from beskar_jobs.model.presence import WorkerHeartbeat
+from beskar_jobs.model.recurring import RecurringDefinition, RecurringJob
 from beskar_jobs.model.updates import JobStatusUpdate
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -88,6 +89,32 @@ def show_queues(queues: Sequence[QueueDetails]) -> None:
     ]
     heads = ("queue", "workers", *(_SHORT.get(status, status.value) for status in statuses))
     _table(heads, rows, "no queue has jobs", fold_first=True)
+
+
+def show_recurring(entries: Sequence[RecurringJob]) -> None:
+    rows = [
+        [
+            Text(printable(entry.name)),
+            Text(printable(_schedule(entry.definition))),
+            Text(printable(entry.definition.job_type)),
+            Text(printable(entry.definition.queue)),
+            Text(printable(entry.problem), style="red") if entry.problem else Text(_next(entry)),
+            Text("never" if entry.last is None else f"{_clock(entry.last.instant)} {entry.last.outcome.value}"),
+        ]
+        for entry in entries
+    ]
+    nothing = "no recurring job is there; add one: beskar recurring add"
+    _table(("name", "schedule", "type", "queue", "next", "last"), rows, nothing)
+
+
+def _schedule(definition: RecurringDefinition) -> str:
+    """The schedule, with the zone that counts for it: an interval has none."""
+    interval = definition.schedule.startswith("@every")
+    return definition.schedule if interval else f"{definition.schedule} {definition.time_zone}"
+
+
+def _next(entry: RecurringJob) -> str:
+    return "paused" if entry.paused else _clock(entry.next_at) or "never"
 
 
 def show_job(job: JobDetails, explanation: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -68,3 +69,17 @@ def test_when_it_runs_is_said_once_and_the_error_names_the_options() -> None:
         assert (ran.returncode, ran.stdout) == (2, "")
         assert "'--cron' / '--every': give one of them, and not both" in ran.stderr
         assert "timedelta" not in ran.stderr
+
+
+def test_the_list_is_a_table_with_times_to_the_second(system: System) -> None:
+    added = ["recurring", "add", "tabled", "math.square", '{"n": 2}', "--cron", "0 3 * * *", "--paused"]
+    assert beskar(*added, env=system.env).returncode == 0
+    assert beskar("recurring", "trigger", "tabled", env=system.env).returncode == 0
+    ran = beskar("recurring", "list", env=system.env)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    heads, *rows = ran.stdout.splitlines()
+    assert heads.split() == ["name", "schedule", "type", "queue", "next", "last"]
+    (row,) = [row for row in rows if row.startswith("tabled ")]
+    cells = re.split(r" {2,}", row.strip())
+    assert cells[:5] == ["tabled", "0 3 * * * UTC", "math.square", "math", "paused"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d triggered", cells[5])
