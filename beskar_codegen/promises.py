@@ -51,3 +51,14 @@ def judge(
         return Place(path, line, 5 if line > 1 else 1, line, 5)
 
     return Verdict(tuple(compare(old, new, place_of, accepted=accepted)))
+
+
+def promised_job_types(settings: Settings, outcome: Generation) -> list[str]:
+    """The job types that there are, in the sources of *outcome* or in the contract file; sorted."""
+    from beskar_codegen.contract import load  # noqa: PLC0415  # most runs need no file
+
+    try:
+        old = load(settings.contract, (settings.root / settings.contract).read_bytes().decode("utf-8", "replace"))
+    except OSError:
+        old = {}
+    return sorted({row.job_type for row in outcome.jobs}.union(() if isinstance(old, Diagnostic) else old))

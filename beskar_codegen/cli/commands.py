@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import typer
 
 from beskar_codegen import promises
 from beskar_codegen.breaches import breach
@@ -42,7 +43,11 @@ class Run:
 
 
 def generate(run: Run, *, is_forced: bool = False, accepted: Collection[str] = ()) -> int:
-    """Bring the generated files up to date; the answer is the exit code."""
+    """Bring the generated files up to date; the answer is the exit code.
+
+    Raises:
+        typer.BadParameter: one of *accepted* is no job type, neither of the sources nor of the contract file.
+    """
     settings = _settings(run)
     if settings is None:
         return WRONG
@@ -54,6 +59,7 @@ def generate(run: Run, *, is_forced: bool = False, accepted: Collection[str] = (
     if verdict.problem is not None:
         _tell(run, settings.root, [verdict.problem])
         return WRONG
+    _refuse_unknown(accepted, settings, outcome)
     plan = _plan(settings, outcome, keep_contract=bool(verdict.breaks), is_forced=is_forced)
     problems = list(plan.problems) or apply(settings.root, plan.changes)
     _tell(run, settings.root, [*problems, *verdict.breaks])
@@ -64,7 +70,11 @@ def generate(run: Run, *, is_forced: bool = False, accepted: Collection[str] = (
 
 
 def check(run: Run, *, accepted: Collection[str] = ()) -> int:
-    """See whether the generated files are up to date and the contract is kept; the answer is the exit code."""
+    """See whether the generated files are up to date and the contract is kept; the answer is the exit code.
+
+    Raises:
+        typer.BadParameter: as :func:`generate` does.
+    """
     settings = _settings(run)
     if settings is None:
         return WRONG
@@ -76,6 +86,7 @@ def check(run: Run, *, accepted: Collection[str] = ()) -> int:
     if verdict.problem is not None:
         _tell(run, settings.root, [verdict.problem])
         return WRONG
+    _refuse_unknown(accepted, settings, outcome)
     plan = _plan(settings, outcome, keep_contract=bool(verdict.breaks))
     edited = {problem.place.path for problem in plan.problems}
     stale = [
@@ -130,6 +141,17 @@ def _plan(settings: Settings, outcome: Generation, *, keep_contract: bool, is_fo
         wanted[settings.contract] = outcome.contract
     owned = [settings.stubs] if settings.stubs else []
     return plan_files(settings.root, wanted, owned=owned, without_header=[settings.contract], is_forced=is_forced)
+
+
+def _refuse_unknown(accepted: Collection[str], settings: Settings, outcome: Generation) -> None:
+    """What is accepted has to be a job type: a misspelt one would accept nothing, and say nothing."""
+    if not accepted:
+        return
+    known = promises.promised_job_types(settings, outcome)
+    unknown = [repr(each) for each in accepted if each not in known]
+    if unknown:
+        there = f"there are {', '.join(known)}" if known else "there are none"
+        raise typer.BadParameter(f"no job type is called {' or '.join(unknown)}; {there}", param_hint="'--accept'")
 
 
 def _tell(run: Run, root: Path, diagnostics: Iterable[Diagnostic]) -> None:
