@@ -65,7 +65,8 @@ def generate(run: Run, *, is_forced: bool = False, accepted: Collection[str] = (
     _tell(run, settings.root, [*problems, *verdict.breaks])
     if problems:
         return WRONG
-    _say(_summary(plan.changes, outcome))
+    kept = f"; kept {settings.contract} as it was, for its contract is broken" if verdict.breaks else ""
+    _say(_summary(plan.changes, outcome) + kept)
     return STALE if verdict.breaks else FRESH
 
 

@@ -129,6 +129,7 @@ def test_a_breaking_change_ends_with_1_and_the_contract_is_kept(fresh: Path) -> 
         done = run(fresh, command)
         assert done.returncode == 1
         assert "app/handlers.py:7:7: error JOBGEN053: 'mail.send': the argument 'cc' is gone" in done.stdout
+    assert "; kept beskar_jobs.lock.json as it was, for its contract is broken\n" in done.stderr
     assert (fresh / "beskar_jobs.lock.json").read_bytes() == contract
     assert b"cc" not in (fresh / "app" / "jobs.py").read_bytes()
 
