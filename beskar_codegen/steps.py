@@ -53,7 +53,9 @@ def _anew(settings: Settings, kept: Kept, digests: Mapping[str, str], cache: Cac
     if model.handlers:
         files[settings.descriptors] = emit_descriptors(plan_descriptors(model, plan_settings), version=VERSION)
     if settings.stubs:
-        texts, keep["stubs"] = stub_files(settings.root, model, plan_settings, kept.get("stubs"))
+        texts, keep["stubs"], problems = stub_files(settings.root, model, plan_settings, kept.get("stubs"))
+        if problems:
+            return Generation(_rows(model), diagnostics=tuple(problems)), keep
         files.update(texts)
     return Generation(_rows(model), files, dump(contract_of(model))), keep
 
@@ -85,7 +87,9 @@ def _with_other_bodies(settings: Settings, kept: Kept, digests: Mapping[str, str
     rows = tuple(_moved(row, places) for row in outcome.jobs)
     files = dict(outcome.files)
     if settings.stubs:
-        texts, fresh = stub_files(settings.root, model, _plan_settings(settings), stubs)
+        texts, fresh, problems = stub_files(settings.root, model, _plan_settings(settings), stubs)
+        if problems:
+            return None
         files.update(texts)
         stubs = {**stubs, **fresh}
     keep: Kept = {key: kept[key] for key in ("absent", "names", "meanings") if key in kept}

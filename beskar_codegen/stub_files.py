@@ -16,9 +16,10 @@ import attrs
 
 from beskar_codegen.cache import digest
 from beskar_codegen.emit import emit_stub
-from beskar_codegen.model import GeneratedJobHandlerModel, ProjectModel
+from beskar_codegen.model import Diagnostic, GeneratedJobHandlerModel, ProjectModel
 from beskar_codegen.plan import PlanSettings, plan_stub, stub_modules
 from beskar_codegen.processes import process_pool
+from beskar_codegen.read.modules import nested_too_deeply
 from beskar_codegen.read.surfacing import read_surface
 from beskar_codegen.read.syntax import parse_source
 from beskar_codegen.read.texts import decoded
@@ -50,8 +51,8 @@ class StubTask:
 
 def stub_files(
     root: Path, model: ProjectModel, settings: PlanSettings, kept: object
-) -> tuple[dict[str, str], dict[str, Any]]:
-    """The stubs by path, and what to keep so that those of unchanged modules need not be made again.
+) -> tuple[dict[str, str], dict[str, Any], list[Diagnostic]]:
+    """The stubs by path, what to keep so that those of unchanged modules need not be made again, and what is too deep.
 
     Args:
         kept: what an earlier call has given to keep, or anything else.
@@ -66,9 +67,13 @@ def stub_files(
             keep[task.path] = entry
         else:
             tasks.append((key, task))
-    for (key, task), (path, text) in zip(tasks, _made([task for _, task in tasks]), strict=True):
-        keep[task.path] = [key, path, text]
-    return {entry[1]: entry[2] for _, entry in sorted(keep.items())}, dict(sorted(keep.items()))
+    problems: list[Diagnostic] = []
+    for (key, task), made in zip(tasks, _made([task for _, task in tasks]), strict=True):
+        if isinstance(made, Diagnostic):
+            problems.append(made)
+        else:
+            keep[task.path] = [key, *made]
+    return {entry[1]: entry[2] for _, entry in sorted(keep.items())}, dict(sorted(keep.items())), sorted(problems)
 
 
 def _tasks(root: Path, model: ProjectModel, settings: PlanSettings) -> Iterable[StubTask]:
@@ -95,7 +100,7 @@ def _package_path(package: str, modules: Mapping[str, str]) -> str:
     return "/".join([*parts[: len(parts) - depth], "__init__.py"])
 
 
-def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
+def _made(tasks: list[StubTask]) -> list[tuple[str, str] | Diagnostic]:
     processes = min(os.cpu_count() or 1, 8)
     if len(tasks) < PARALLEL_FROM or processes == 1:
         return [make_stub(task) for task in tasks]
@@ -103,8 +108,15 @@ def _made(tasks: list[StubTask]) -> list[tuple[str, str]]:
         return list(pool.map(make_stub, tasks, chunksize=_CHUNK))
 
 
-def make_stub(task: StubTask) -> tuple[str, str]:
-    """The path and the text of one stub."""
+def make_stub(task: StubTask) -> tuple[str, str] | Diagnostic:
+    """The path and the text of one stub, or why there can be none."""
+    try:
+        return _stub(task)
+    except RecursionError:
+        return nested_too_deeply(task.path)
+
+
+def _stub(task: StubTask) -> tuple[str, str]:
     tree = parse_source(decoded(task.path, task.data).text)
     surface = read_surface(tree, task.module, is_package=task.is_package)
     inner = task.module.replace(".", "/") + ("/__init__.py" if task.is_package else ".py")

@@ -141,6 +141,12 @@ def _unreadable(path: str, error: SyntaxError) -> Diagnostic:
     return breach(rules.JOBGEN019, Place(path, line, column, line, column + 1), path=path, problem=problem)
 
 
+def nested_too_deeply(path: str) -> Diagnostic:
+    """What is said of the file *path* where Python's own limit of recursion ends the work on it."""
+    problem = "cannot be read: an expression or an if with many elif is nested too deeply"
+    return breach(rules.JOBGEN019, Place(path), path=path, problem=problem)
+
+
 class ModuleFinder:
     """Finds modules by name and keeps them.
 

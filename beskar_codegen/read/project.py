@@ -15,7 +15,7 @@ import gc
 import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,7 @@ from beskar_codegen.processes import process_pool
 from beskar_codegen.read.classes import DeclarationReader
 from beskar_codegen.read.discovery import SourceFile, import_roots, missing_entries, module_name, source_files
 from beskar_codegen.read.handlers import HandlerReader, spellings
-from beskar_codegen.read.modules import ModuleFinder, ModuleScope
+from beskar_codegen.read.modules import ModuleFinder, ModuleScope, nested_too_deeply
 from beskar_codegen.read.registrations import registered_types
 from beskar_codegen.read.symbols import Resolver, star_imports
 from beskar_codegen.read.texts import SourceText, decoded, read_bytes
@@ -140,6 +140,12 @@ class _ModuleReader:
     def read(self, module: ModuleScope) -> SourceModule:
         if module.problem is not None:
             return _summary(module, problems=(module.problem,))
+        try:
+            return self._read(module)
+        except RecursionError:
+            return _unread(module)
+
+    def _read(self, module: ModuleScope) -> SourceModule:
         self.finder.consulted.clear()
         types = TypeReader(self.resolver)
         handlers, problems = HandlerReader(self.resolver, types, self.names).read(module)
@@ -164,6 +170,12 @@ def _declarations(types: TypeReader) -> tuple[DeclaredType, ...]:
         for home in missing:
             read[home] = reader.read(types.used[home])
     return tuple(read[home] for home in sorted(read))
+
+
+def _unread(module: ModuleScope) -> SourceModule:
+    """What there is to say of a module whose names cannot even be collected."""
+    problems = (nested_too_deeply(module.path),)
+    return SourceModule(module.name, module.path, module.source.digest, problems=problems)
 
 
 def _summary(module: ModuleScope, *, problems: tuple[Diagnostic, ...]) -> SourceModule:
@@ -237,7 +249,8 @@ class _ProjectReader:
                 if renamed.search(data):
                     module = reader.finder.add(each.module, each.is_package, decoded(each.path, data))
                     if module.problem is None:
-                        reader.names |= spellings(reader.resolver, module, known)
+                        with suppress(RecursionError):  # told when the module is read
+                            reader.names |= spellings(reader.resolver, module, known)
             new = set(reader.names - known)
         return sorted(found, key=lambda each: each.path)
 
@@ -289,14 +302,18 @@ def _read_share(reader: _ModuleReader, files: Sequence[SourceFile]) -> dict[str,
         found[each.path] = reader.read(reader.finder.add(each.module, each.is_package, text))
     for module in reader.finder.modules:
         if module.path in found:  # a later module may have looked through its star imports
-            found[module.path] = attrs.evolve(found[module.path], star_imports=star_imports(module))
+            with suppress(RecursionError):  # told already
+                found[module.path] = attrs.evolve(found[module.path], star_imports=star_imports(module))
         else:
             found[module.path] = _summary_of(module)
     return found
 
 
 def _summary_of(module: ModuleScope) -> SourceModule:
-    return _summary(module, problems=(module.problem,) if module.problem is not None else ())
+    try:
+        return _summary(module, problems=(module.problem,) if module.problem is not None else ())
+    except RecursionError:
+        return _unread(module)
 
 
 def _merged(first: SourceModule, second: SourceModule) -> SourceModule:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,34 @@ def test_what_python_cannot_read_is_told_where_it_stands(source: str, place: str
     first = told.splitlines()[0]
     assert (code, said in told) == (2, True), told
     assert first.startswith(f"app/handlers.py:{place}: error JOBGEN019: "), first
+
+
+def elifs(count: int) -> str:
+    return "if A:\n    B = 0\n" + "".join(f"elif A == {n}:\n    B = {n}\n" for n in range(count))
+
+
+def union(count: int) -> str:
+    return f"U: TypeAlias = {' | '.join(f'C{n}' for n in range(count))}\n"
+
+
+@pytest.mark.parametrize(
+    "count", [10, 300, 600, 900, 3000]
+)  # how many are too many, the version of Python has a say in
+@pytest.mark.parametrize("make", [elifs, union])
+@pytest.mark.parametrize("path", ["app/handlers.py", "app/types.py"])
+def test_what_is_nested_too_deeply_is_told_with_its_file_or_does_no_harm(
+    make: Callable[[int], str], count: int, path: str, tmp_path: Path
+) -> None:
+    root = make_project(tmp_path)
+    source = (root / path).read_text()
+    (root / path).write_text(f"{source}\n\nfrom typing import TypeAlias\nA = 1\n{make(count)}")
+    code, told = generated(root)
+    if code or (count == 3000 and path == "app/handlers.py"):
+        assert count > 10
+        assert code == 2
+        assert f"{path}:1:1: error JOBGEN019: {path} cannot be " in told
+    else:
+        assert told == ""
 
 
 def test_half_of_a_surrogate_pair_in_a_job_type_is_told(tmp_path: Path) -> None:
