@@ -135,14 +135,14 @@ class _Builder:
             value = handler.job_type.value if handler.job_type is not None and handler.job_type.is_static else None
             if isinstance(value, str) and value.strip():
                 first = types.setdefault(value, handler)
-                if (first.module, first.name) != (handler.module, handler.name):
+                if _is_other(first, handler):
                     assert handler.job_type is not None
                     place = handler.job_type.place
                     fields = {"job_type": value, "first": _place(first), "second": _place(handler)}
                     self._tell(handler, [breach(rules.JOBGEN005, place, **fields)])
             descriptor = descriptor_name(handler.name)
             other = names.setdefault(descriptor, handler)
-            if (other.module, other.name) != (handler.module, handler.name) and is_name(descriptor):
+            if (_is_other(other, handler) or _is_redefined(other, handler)) and is_name(descriptor):
                 fields = {"handler": handler.name, "descriptor": descriptor, "other": _place(other)}
                 self._tell(handler, [breach(rules.JOBGEN016, handler.place, **fields)])
 
@@ -211,6 +211,19 @@ class _Builder:
 
 def _key(handler: HandlerDeclaration) -> tuple[str, str, int]:
     return handler.module, handler.name, handler.place.line
+
+
+def _is_other(first: HandlerDeclaration, second: HandlerDeclaration) -> bool:
+    return (first.module, first.name) != (second.module, second.name)
+
+
+def _is_redefined(first: HandlerDeclaration, second: HandlerDeclaration) -> bool:
+    """Whether *second* takes the name of *first*, whose job type is another and would be lost.
+
+    With one job type it is one handler in two branches (``try`` and ``except``), of which a run takes one.
+    """
+    values = [each.job_type.value for each in (first, second) if each.job_type is not None and each.job_type.is_static]
+    return len(set(values)) == 2
 
 
 def _place(handler: HandlerDeclaration) -> str:

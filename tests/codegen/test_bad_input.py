@@ -118,6 +118,15 @@ def test_what_python_cannot_read_is_told_where_it_stands(source: str, place: str
     assert first.startswith(f"app/handlers.py:{place}: error JOBGEN019: "), first
 
 
+def test_a_handler_that_is_defined_again_with_another_job_type_is_not_lost_in_silence(tmp_path: Path) -> None:
+    handlers = f"{IMPORTS}{CLASS}{CLASS.replace('mail.send', 'mail.post')}"
+    code, told = generated(make_project(tmp_path, handlers=handlers))
+    assert code == 2
+    (line,) = [each for each in told.splitlines() if ": error " in each]
+    assert line.startswith("app/handlers.py:13:7: error JOBGEN016: ")
+    assert "app.handlers.MailJobHandler (app/handlers.py:7)" in line
+
+
 def elifs(count: int) -> str:
     return "if A:\n    B = 0\n" + "".join(f"elif A == {n}:\n    B = {n}\n" for n in range(count))
 
