@@ -48,6 +48,8 @@ def output() -> Console:
 
 
 def show_jobs(jobs: Sequence[JobDetails]) -> None:
+    """A line each; the column of recurring entries is there only if one of *jobs* comes from such an entry."""
+    origins = [_origin(job) for job in jobs]
     rows = [
         [
             Text(job.job_id),
@@ -57,10 +59,17 @@ def show_jobs(jobs: Sequence[JobDetails]) -> None:
             Text(str(job.update.attempt)),
             Text(_clock(job.created_at)),
             Text(_clock(job.finished_at)),
+            *([Text(printable(origin))] if any(origins) else []),
         ]
-        for job in jobs
+        for job, origin in zip(jobs, origins, strict=True)
     ]
-    _table(("id", "type", "queue", "status", "attempt", "enqueued", "finished"), rows, "no jobs match")
+    heads = ("id", "type", "queue", "status", "attempt", "enqueued", "finished")
+    _table((*heads, "recurring") if any(origins) else heads, rows, "no jobs match")
+
+
+def _origin(job: JobDetails) -> str:
+    """The recurring entry that made *job*: the scheduler notes its name along with the instant."""
+    return job.metadata.get("recurring", "") if "instant" in job.metadata else ""
 
 
 def show_workers(workers: Sequence[WorkerHeartbeat]) -> None:

@@ -83,3 +83,16 @@ def test_the_list_is_a_table_with_times_to_the_second(system: System) -> None:
     cells = re.split(r" {2,}", row.strip())
     assert cells[:5] == ["tabled", "0 3 * * * UTC", "math.square", "math", "paused"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d triggered", cells[5])
+
+
+def test_the_list_of_jobs_names_the_entry_that_a_job_comes_from(system: System) -> None:
+    added = ["recurring", "add", "origin", "nobody.knows", "null", "--cron", "0 3 * * *", "--queue", "of-origin"]
+    assert beskar(*added, env=system.env).returncode == 0
+    job_id = beskar("recurring", "trigger", "origin", env=system.env).stdout.strip()
+    other = beskar("enqueue", "nobody.knows", "null", "--queue", "of-origin", env=system.env).stdout.strip()
+    heads, *rows = beskar("jobs", "--queue", "of-origin", env=system.env).stdout.splitlines()
+    assert heads.split()[-1] == "recurring"
+    assert {row.split()[0]: row.split()[-1] == "origin" for row in rows} == {job_id: True, other: False}
+    # Where no job of the list comes from one, there is no such column.
+    beskar("enqueue", "nobody.knows", "null", "--queue", "plain", env=system.env)
+    assert "recurring" not in beskar("jobs", "--queue", "plain", env=system.env).stdout
