@@ -26,7 +26,8 @@ def main() -> None:
     try:
         app(prog_name="beskar")
     except BrokerUnreachable as problem:
-        sys.exit(f"error: {problem}; --broker names another")
+        account = "BESKAR_USERNAME and BESKAR_PASSWORD, or the user in the broker's URL, say who connects"
+        sys.exit(f"error: {problem}; {account if problem.denied else '--broker names another'}")
     except BeskarError as problem:
         sys.exit(f"error: {problem}")
     except BrokenPipeError:

@@ -69,7 +69,15 @@ class TransportError(BeskarError):
 
 
 class BrokerUnreachable(TransportError):
-    """No connection could be made in the time allowed; names the URL without its password."""
+    """No connection could be made in the time allowed; names the URL without its password.
+
+    Attributes:
+        denied: the broker answered, and does not let this user in (reason codes 0x86 and 0x87).
+    """
+
+    def __init__(self, message: str, *, denied: bool = False) -> None:
+        super().__init__(message)
+        self.denied = denied
 
 
 class TransportClosed(TransportError):

@@ -8,7 +8,7 @@ calls nobody, or by the other (``lost``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from beskar_jobs.model.errors import TransportError
 from beskar_jobs.ports.transport import InboundMessage
@@ -16,11 +16,19 @@ from beskar_jobs.transport.outbox import Entry, Outbox
 
 
 class ConnectFailed(TransportError):
-    """No connection this time. *final*: nor the next time, as long as nobody changes something."""
+    """No connection this time.
 
-    def __init__(self, message: str, *, final: bool = False) -> None:
+    *final*: nor the next time, as long as nobody changes something. *denied*: it is the user who is not let in.
+    """
+
+    def __init__(self, message: str, *, final: bool = False, denied: bool = False) -> None:
         super().__init__(message)
         self.final = final
+        self.denied = denied
+
+
+DENIALS: Final = frozenset({0x86, 0x87})
+"""Reason codes of a CONNACK about the user: bad user name or password, not authorized (section 3.2.2.2)."""
 
 
 class ConnectionLost(TransportError):

@@ -13,7 +13,7 @@ import mqtt5
 
 from beskar_jobs.model.errors import InvalidValue, PublishRefused, TransportError
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportOptions
-from beskar_jobs.transport.link import ConnectFailed, ConnectionLost, LinkEvents
+from beskar_jobs.transport.link import DENIALS, ConnectFailed, ConnectionLost, LinkEvents
 from beskar_jobs.transport.memory_broker import MemoryBroker, MemoryPipe
 from beskar_jobs.transport.outbox import Entry, Outbox
 from beskar_jobs.transport.publish_codec import (
@@ -198,7 +198,8 @@ class MemoryLink:
                 return
             code = int(packet.reason_code)
             if code >= 0x80:
-                self._connack.set_exception(ConnectFailed(f"the broker refused (0x{code:02x})", final=True))
+                text = f"the broker refused (0x{code:02x})"
+                self._connack.set_exception(ConnectFailed(text, final=True, denied=code in DENIALS))
             else:
                 self._connack.set_result(None)
         elif isinstance(packet, mqtt5.DisconnectPacket):

@@ -106,7 +106,8 @@ class ReconnectingTransport(ABC):
                 pause = self._next_pause()
                 if error.final or self._now() + pause >= deadline:
                     way_out = "" if error.final else f"; {self._advice}"
-                    raise BrokerUnreachable(f"cannot connect to {self._address}: {error}{way_out}") from error
+                    text = f"cannot connect to {self._address}: {error}{way_out}"
+                    raise BrokerUnreachable(text, denied=error.denied) from error
                 left = deadline - self._now()
                 if not told and left > 1.0:  # who waits for less than a second need not be told why
                     told = True

@@ -32,6 +32,13 @@ async def test_accounts_made_by_the_command_let_in_over_each_listener(tmp_path: 
             beskar, "jobs", "--broker", urls[0], env=environment(username="ann", password="wrong")
         )
         assert (refused.returncode, refused.stdout) == (1, "")
+        assert "no user name was given" not in refused.stderr
+        nobody = await asyncio.to_thread(beskar, "jobs", "--broker", urls[0], env=environment())
+        assert (nobody.returncode, nobody.stdout) == (1, "")
+        assert "no user name was given" in nobody.stderr
+        for ran in (refused, nobody):
+            assert "BESKAR_USERNAME and BESKAR_PASSWORD, or the user in the broker's URL" in ran.stderr
+            assert "--broker" not in ran.stderr
         assert await asyncio.to_thread(broker.stop) == 0
 
 

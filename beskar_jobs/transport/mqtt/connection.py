@@ -30,7 +30,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from beskar_jobs.model.errors import InvalidValue, PublishRefused, TransportError
 from beskar_jobs.ports.transport import InboundMessage, OutboundMessage, TransportOptions
-from beskar_jobs.transport.link import ConnectFailed, ConnectionLost, LinkEvents
+from beskar_jobs.transport.link import DENIALS, ConnectFailed, ConnectionLost, LinkEvents
 from beskar_jobs.transport.mqtt.dialling import (
     MAX_INBOUND,
     close_socket,
@@ -136,8 +136,12 @@ class Connection:
         if self._connack.done():
             return
         if reason.is_failure:
+            denied = reason.value in DENIALS
+            nobody = denied and self._options.username is None and self._url.username is None
             text = f"the broker refused: {str(reason).lower()} (0x{reason.value:02x})"
-            self._connack.set_exception(ConnectFailed(text, final=reason.value in _FINAL_REFUSALS))
+            text += "; no user name was given" if nobody else ""
+            final = reason.value in _FINAL_REFUSALS
+            self._connack.set_exception(ConnectFailed(text, final=final, denied=denied))
             return
         # Section 3.2.2.3: the limits of the broker, where it has some.
         self._window = min(_WINDOW, getattr(properties, "ReceiveMaximum", _WINDOW))
