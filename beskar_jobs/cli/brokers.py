@@ -100,7 +100,7 @@ def broker(
     from beskar_jobs.cli.stopping import run_serving, serve  # noqa: PLC0415
 
     if add_user is not None:
-        print(_account(add_user))  # noqa: T201  # the command's output
+        print(_account(add_user, security.acl_file))  # noqa: T201  # the command's output
         return
     set_up_logs(logs)
     listeners = [text.strip() for text in listen.split(",")] if listen else []
@@ -147,11 +147,16 @@ def acl(
     print(text, end="")  # noqa: T201  # the command's output
 
 
-def _account(text: str) -> str:
-    """A line of the password file; the password comes from standard input, and is not shown where it is typed."""
+def _account(text: str, acl_file: str | None) -> str:
+    """A line of the password file; the password comes from standard input, and is not shown where it is typed.
+
+    Warns of roles that have no rights, neither by *acl_file* nor, without one, of themselves.
+    """
     import getpass  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
 
     _need_codec()
+    from beskar_jobs.broker.access import load_roles  # noqa: PLC0415
     from beskar_jobs.broker.accounts import make_account  # noqa: PLC0415
 
     user, _, roles = text.partition(":")
@@ -159,7 +164,17 @@ def _account(text: str) -> str:
     password = getpass.getpass("password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     if not password:
         raise InvalidValue("an account has a password; type one, or give a line on standard input")
-    return make_account(user, password, names)
+    line = make_account(user, password, names)
+    known = _ROLES if acl_file is None else tuple(load_roles(Path(acl_file)))
+    place = "without an ACL file" if acl_file is None else f"by the ACL file {acl_file}"
+    for name in names:
+        if name not in known:
+            print(  # noqa: T201  # a remark, not output
+                f"warning: there is no role {name!r} {place}, so it gives {user!r} no rights; "
+                f"there are {', '.join(known)}; an ACL file (--acl-file) defines others",
+                file=sys.stderr,
+            )
+    return line
 
 
 def _need_codec() -> None:

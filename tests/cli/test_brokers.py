@@ -94,6 +94,22 @@ def test_a_file_that_is_something_else_is_refused_with_the_way_out(tmp_path: Pat
     assert "name another file" in ran.stderr
 
 
+def test_an_account_with_a_role_that_has_no_rights_is_made_with_a_warning(tmp_path: Path) -> None:
+    made = beskar("broker", "--add-user", "bob:worker,nosuch", stdin="s3cret\n")
+    assert (made.returncode, made.stdout.startswith("bob:worker,nosuch:")) == (0, True)
+    (line,) = made.stderr.splitlines()
+    assert line.startswith("warning: there is no role 'nosuch' without an ACL file")
+    assert "client, worker, scheduler, dashboard" in line
+    file = tmp_path / "acl.toml"
+    file.write_text('[roles.nosuch]\npublish = []\nsubscribe = ["jobs/#"]\n')
+    made = beskar("broker", "--acl-file", str(file), "--add-user", "bob:nosuch", stdin="s3cret\n")
+    assert (made.returncode, made.stderr) == (0, "")
+    # The file stands in place of the usual roles.
+    made = beskar("broker", "--acl-file", str(file), "--add-user", "bob:worker", stdin="s3cret\n")
+    assert made.returncode == 0
+    assert f"no role 'worker' by the ACL file {file}" in made.stderr
+
+
 def test_the_rights_of_one_role_in_the_form_of_mosquitto() -> None:
     ran = beskar("acl", "--role", "worker", "--mosquitto", "--prefix", "shop")
     assert ran.returncode == 0
