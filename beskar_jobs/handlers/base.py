@@ -16,6 +16,7 @@ from beskar_jobs.model.errors import InvalidValue
 from beskar_jobs.model.request import JobRequest
 
 if TYPE_CHECKING:
+    from beskar_jobs.handlers.recurrence import RecurringDeclaration
     from beskar_jobs.handlers.registry import HandlerDefinition
 
 A = TypeVar("A")
@@ -32,6 +33,7 @@ class HandlerBase(ABC, Generic[A, R]):
     job_type: ClassVar[str]
     queue: ClassVar[str]
     __job_definition__: ClassVar[HandlerDefinition]
+    __recurring_jobs__: ClassVar[tuple[RecurringDeclaration, ...]]
 
     @abstractmethod
     def execute(self, context: JobContext[A]) -> Awaitable[R] | R:
