@@ -184,7 +184,10 @@ class DeclarationReader:
             for name, field in self._fields(base, kind).items():
                 if kind is TypeKind.ATTRS:
                     fields.pop(name, None)
-                fields[name] = attrs.evolve(field, type=filled(field.type, known))
+                declared = filled(field.type, known)
+                if kind is TypeKind.TYPED_DICT and self._total(base) is not self._total(site):
+                    declared = _kept_total(declared, is_total=self._total(base))
+                fields[name] = attrs.evolve(field, type=declared)
         return fields
 
     def _own(self, site: ClassSite, kind: TypeKind) -> Iterator[Field]:
@@ -273,6 +276,16 @@ def open_parameters(bases: tuple[TypeExpression, ...]) -> tuple[str, ...]:
         if home in (("typing", "Generic"), ("typing", "Protocol")):
             return variables(base)
     return tuple(dict.fromkeys(name for base in bases for name in variables(base)))
+
+
+def _kept_total(declared: TypeExpression, *, is_total: bool) -> TypeExpression:
+    """The type of an inherited key, saying itself what the totality of its own class said of it (PEP 655)."""
+    inner = declared
+    while isinstance(inner, NamedType) and inner.arguments and inner.name in ("ReadOnly", "Required", "NotRequired"):
+        if inner.name != "ReadOnly":
+            return declared
+        inner = inner.arguments[0]
+    return NamedType("typing", "Required" if is_total else "NotRequired", (declared,))
 
 
 def _in_order(fields: tuple[Field, ...]) -> tuple[Field, ...]:
