@@ -15,6 +15,19 @@ from typing import Final
 
 # Modules of whose names one speaks with the module's name before them.
 _SPOKEN_WHOLE: Final = frozenset({"attr", "attrs", "dataclasses", "enum"})
+# What typing got after Python 3.11, the oldest that runs the text; typing_extensions has it for all.
+_NEWER_TYPING: Final = frozenset(
+    {
+        "NoDefault",
+        "ReadOnly",
+        "TypeAliasType",
+        "TypeForm",
+        "TypeIs",
+        "get_protocol_members",
+        "is_protocol",
+        "override",
+    }
+)
 _NUMBERS: Final = re.compile(r"(\d+)")
 _FUTURE, _STANDARD, _THIRD, _FIRST = range(4)
 
@@ -47,6 +60,8 @@ class Names:
             bound = self._offered[module, head]
             self._kept.add((module, head, bound))
             return bound + dot + rest
+        if module == "typing" and head in _NEWER_TYPING:
+            module = "typing_extensions"
         if module in _SPOKEN_WHOLE:
             self._used.add((module, ""))
             return f"{self._allotted.get((module, ''), module)}.{name}"
