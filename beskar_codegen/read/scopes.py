@@ -89,8 +89,13 @@ class Collector:
 
     def collect(self, body: Iterable[ast.stmt]) -> Names:
         for statement in body:
+            is_sure = isinstance(statement, ast.Assign | ast.AnnAssign)
             for name, binding in self._bindings(statement):
-                self.names.bound[name] = binding
+                earlier = self.names.bound.get(name)
+                if not is_sure and isinstance(binding, ValueBinding) and _is_set(earlier):
+                    self.names.bound[name] = ValueBinding()  # one constant or another: only running tells
+                else:
+                    self.names.bound[name] = binding
         return self.names
 
     def _bindings(self, node: ast.stmt) -> Iterator[tuple[str, Binding]]:  # one case a statement
@@ -167,6 +172,8 @@ class Collector:
                 yield from self._targets(target, node.value)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             yield node.target.id, ValueBinding(node.value, node.annotation)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id != "__all__":
+            yield node.target.id, ValueBinding()
 
     def _targets(self, target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, Binding]]:
         if isinstance(target, ast.Name):
@@ -250,3 +257,11 @@ class Scope:
             if name in names.bound:
                 return names.bound[name]
         return self.module.find(name)
+
+
+def _is_set(binding: Binding | None) -> bool:
+    """Whether *binding* gives a constant other than ``None``, or one that was already unsure."""
+    if not isinstance(binding, ValueBinding):
+        return False
+    value = binding.value
+    return value is None or (isinstance(value, ast.Constant) and value.value is not None)
