@@ -10,6 +10,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -437,10 +438,14 @@ def test_watch_sees_a_change_of_types_outside_of_the_sources(tmp_path: Path) -> 
         wait_for((tmp_path / "jobs.py").exists)
         for number in range(3):
             edit(tmp_path / "mail_types.py", 'cc: str = "', f'cc: str = "{number}')
-            wait_for(lambda known=f'"{number}': known in (tmp_path / "jobs.py").read_text())
+            wait_for(partial(_holds, tmp_path / "jobs.py", f'"{number}'))
     finally:
         process.kill()
         process.wait()
+
+
+def _holds(file: Path, text: str) -> bool:
+    return text in file.read_text()
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float = 60) -> None:
