@@ -181,6 +181,10 @@ def _wrong(root: Path, key: str, value: object) -> tuple[str, str] | None:
         return None if key == "stubs" else ("is empty", "name a path, or leave the key out for the default")
     if key == "descriptors" and not value.endswith(".py"):
         return f"is the path of a Python module, not {value!r}", 'write descriptors = "app/jobs.py"'
+    if key == "contract" and not value.endswith(".json"):
+        return f"is the path of a JSON file, not {value!r}", 'write contract = "beskar_jobs.lock.json"'
+    if key == "stubs" and not PurePosixPath(value.replace("\\", "/")).parts:
+        return "is the project itself, where stubs would stand among the sources", 'write stubs = "stubs"'
     return _wrong_path(value)
 
 
