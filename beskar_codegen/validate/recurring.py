@@ -6,7 +6,8 @@ to the decorator, for nothing that is generated depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from beskar_codegen.breaches import breach
@@ -103,6 +104,8 @@ def _time_problems(handler: HandlerDeclaration, use: RecurringUse, given: dict[s
     """JOBGEN025 and JOBGEN028, by the check of every definition, on those of its parts that are constants."""
     from beskar_jobs.cron.timetable import (  # noqa: PLC0415 - most projects need no cron
         Timetable,
+        as_member,
+        as_utc,
         check_definition,
     )
     from beskar_jobs.model.errors import InvalidValue  # noqa: PLC0415
@@ -123,17 +126,20 @@ def _time_problems(handler: HandlerDeclaration, use: RecurringUse, given: dict[s
             Timetable.of(RecurringDefinition("unnamed", "", "", b"", text, named))
         except InvalidValue as error:
             yield breach(rules.JOBGEN025, place(option), handler=handler.name, problem=str(error))
-    kinds: dict[str, Any] = {"overlap": Overlap, "misfire": Misfire}
-    for option, kind in kinds.items():
+    conversions: dict[str, Callable[[str, Any], object]] = {
+        "overlap": partial(as_member, kind=Overlap),
+        "misfire": partial(as_member, kind=Misfire),
+        "start": as_utc,
+        "end": as_utc,
+    }
+    for option, convert in conversions.items():
         argument = given.get(option)
-        if argument is not None and argument.is_static and argument.value not in set(kind):
-            problem = f"{option} is one of {', '.join(kind)}; not {argument.value!r}"
-            yield breach(rules.JOBGEN028, argument.place, handler=handler.name, problem=problem)
-    for option in ("start", "end"):
-        argument = given.get(option)
-        if argument is not None and argument.is_static and argument.value is not None:
-            problem = f"{option} is a datetime with a time zone, not {argument.value!r}"
-            yield breach(rules.JOBGEN028, argument.place, handler=handler.name, problem=problem)
+        if argument is None or not argument.is_static:
+            continue
+        try:
+            convert(option, argument.value)
+        except InvalidValue as error:
+            yield breach(rules.JOBGEN028, argument.place, handler=handler.name, problem=str(error))
     for option, value in constants.items():
         changes: dict[str, Any] = {option: value}
         try:

@@ -5,79 +5,29 @@ Whatever breaks a rule is refused before it is sent, with the reason; the schedu
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
-
-import attrs
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from beskar_jobs.client.options import EnqueueOptions, Seconds
 from beskar_jobs.client.requests import Requests
-from beskar_jobs.cron.timetable import check_definition, every_text
+from beskar_jobs.cron.timetable import as_member, as_utc, check_definition, every_text
 from beskar_jobs.model.errors import EnqueueRejected, InvalidValue, SchedulerUnavailable, UnknownRecurring
 from beskar_jobs.model.job import ClientId, JobId
 from beskar_jobs.model.names import checked_name
 from beskar_jobs.model.recurring import Misfire, Occurrence, Overlap, RecurringDefinition, RecurringJob
 from beskar_jobs.model.request import JobRequest
-from beskar_jobs.model.retry import Retry
 from beskar_jobs.ports.serializer import Serializer
 from beskar_jobs.wire.messages import RecurringCommand, RecurringReply
-
-E = TypeVar("E", Overlap, Misfire)
 
 PAGE: Final = 500
 """Entries asked for at once."""
 _PLACEHOLDER: Final = JobId("recurring")
 
 
-@attrs.frozen
-class RecurringOptions:
-    """The options of ``add_or_update_recurring``; see there."""
-
-    cron: str | None
-    every: timedelta | None
-    time_zone: str
-    overlap: Overlap | str
-    misfire: Misfire | str
-    misfire_limit: int
-    start: datetime | None
-    end: datetime | None
-    jitter: Seconds
-    job: EnqueueOptions
-
-    def definition(self, name: str, request: JobRequest[Any, Any], serializer: Serializer) -> RecurringDefinition:
-        """The definition of *name* that asks for *request*.
-
-        Raises:
-            InvalidValue, EnqueueRejected, ValueNotSerializable: see ``add_or_update_recurring``.
-        """
-        if (self.cron is None) == (self.every is None):
-            raise InvalidValue("give cron='…' or every=timedelta(…), one of them")
-        item = self.job.item(request, _PLACEHOLDER, serializer)
-        definition = RecurringDefinition(
-            name=checked_name("recurring name", name),
-            job_type=item.job_type,
-            queue=item.queue,
-            arguments=bytes(item.arguments),
-            schedule=self.cron
-            if self.every is None and self.cron is not None
-            else every_text(self.every or timedelta()),
-            time_zone=self.time_zone,
-            priority=item.priority,
-            retry=item.retry,
-            timeout=item.timeout,
-            metadata=item.metadata,
-            overlap=_member("overlap", self.overlap, Overlap),
-            misfire=_member("misfire", self.misfire, Misfire),
-            misfire_limit=self.misfire_limit,
-            start=_utc("start", self.start),
-            end=_utc("end", self.end),
-            jitter=self.jitter.total_seconds() if isinstance(self.jitter, timedelta) else self.jitter,
-        )
-        check_definition(definition)
-        return definition
-
-
-def recurring_options(
+def recurring_definition(
+    name: str,
+    request: JobRequest[Any, Any],
+    serializer: Serializer,
     *,
     cron: str | None,
     every: timedelta | None,
@@ -88,33 +38,36 @@ def recurring_options(
     start: datetime | None,
     end: datetime | None,
     jitter: Seconds,
-    queue: str | None,
-    priority: int | None,
-    retry: Retry | None,
-    timeout: Seconds | None,
-) -> RecurringOptions:
-    """The options, those of each job gathered."""
-    job = EnqueueOptions(queue=queue, priority=priority, retry=retry, timeout=timeout)
-    return RecurringOptions(cron, every, time_zone, overlap, misfire, misfire_limit, start, end, jitter, job)
+    job: EnqueueOptions,
+) -> RecurringDefinition:
+    """The definition of *name* that asks for *request*, with the options of each *job*.
 
-
-def _member(option: str, value: Any, kind: type[E]) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        names = ", ".join(member.value for member in kind)
-        raise InvalidValue(f"{option} is one of {names}; not {value!r}") from None
-
-
-def _utc(option: str, moment: datetime | None) -> datetime | None:
-    if moment is None:
-        return None
-    if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise InvalidValue(f"{option} is a datetime with a time zone, not {moment!r}")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise InvalidValue(f"{option} {moment.isoformat()} is no time in UTC") from None
+    Raises:
+        InvalidValue, EnqueueRejected, ValueNotSerializable: see ``add_or_update_recurring``.
+    """
+    if (cron is None) == (every is None):
+        raise InvalidValue("give cron='…' or every=timedelta(…), one of them")
+    item = job.item(request, _PLACEHOLDER, serializer)
+    definition = RecurringDefinition(
+        name=checked_name("recurring name", name),
+        job_type=item.job_type,
+        queue=item.queue,
+        arguments=bytes(item.arguments),
+        schedule=(cron or "") if every is None else every_text(every),
+        time_zone=time_zone,
+        priority=item.priority,
+        retry=item.retry,
+        timeout=item.timeout,
+        metadata=item.metadata,
+        overlap=as_member("overlap", overlap, Overlap),
+        misfire=as_member("misfire", misfire, Misfire),
+        misfire_limit=misfire_limit,
+        start=as_utc("start", start),
+        end=as_utc("end", end),
+        jitter=jitter.total_seconds() if isinstance(jitter, timedelta) else jitter,
+    )
+    check_definition(definition)
+    return definition
 
 
 class RecurringCommands:

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from beskar_jobs.client.handle import JobHandle
-from beskar_jobs.client.options import Seconds
-from beskar_jobs.client.recurring import RecurringCommands, recurring_options
+from beskar_jobs.client.options import EnqueueOptions, Seconds
+from beskar_jobs.client.recurring import RecurringCommands, recurring_definition
 from beskar_jobs.model.errors import EnqueueRejected
 from beskar_jobs.model.job import JobId
 from beskar_jobs.model.names import checked_name
@@ -81,7 +81,10 @@ class RecurringClient(ABC):
         commands, serializer = self._recurring_commands()
         if not isinstance(request, JobRequest):
             raise EnqueueRejected(f"a recurring job takes a request, such as VideoTranscode(…); this is {request!r}")
-        options = recurring_options(
+        definition = recurring_definition(
+            name,
+            request,
+            serializer,
             cron=cron,
             every=every,
             time_zone=time_zone,
@@ -91,12 +94,9 @@ class RecurringClient(ABC):
             start=start,
             end=end,
             jitter=jitter,
-            queue=queue,
-            priority=priority,
-            retry=retry,
-            timeout=timeout,
+            job=EnqueueOptions(queue=queue, priority=priority, retry=retry, timeout=timeout),
         )
-        return await commands.upsert(options.definition(name, request, serializer), paused)
+        return await commands.upsert(definition, paused)
 
     async def remove_recurring(self, name: str) -> bool:
         """Remove the entry and its history; its jobs stay. Whether there was one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
@@ -19,6 +19,8 @@ from beskar_jobs.cron.schedule import CronSchedule
 from beskar_jobs.model.errors import InvalidCron, InvalidValue
 from beskar_jobs.model.names import checked_name
 from beskar_jobs.model.recurring import MAX_JITTER, MAX_MISFIRE_LIMIT, Misfire, Overlap, RecurringDefinition
+
+E = TypeVar("E", Overlap, Misfire)
 
 MIN_RECURRING_INTERVAL: Final = timedelta(milliseconds=100)
 """The shortest interval of a recurring job; each instant is a commit and a job."""
@@ -130,8 +132,10 @@ def check_definition(definition: RecurringDefinition) -> Timetable:
         InvalidValue: naming the option and the rule.
     """
     checked_name("recurring name", definition.name)
-    _one_of("overlap", definition.overlap, Overlap)
-    _one_of("misfire", definition.misfire, Misfire)
+    if not isinstance(definition.overlap, Overlap):
+        raise _no_member("overlap", definition.overlap, Overlap)
+    if not isinstance(definition.misfire, Misfire):
+        raise _no_member("misfire", definition.misfire, Misfire)
     limit = definition.misfire_limit
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_MISFIRE_LIMIT:
         raise InvalidValue(f"misfire_limit is a whole number from 1 to {MAX_MISFIRE_LIMIT}, not {limit!r}")
@@ -149,7 +153,34 @@ def check_definition(definition: RecurringDefinition) -> Timetable:
     return Timetable.of(definition)
 
 
-def _one_of(option: str, value: object, kind: type[Overlap] | type[Misfire]) -> None:
-    if not isinstance(value, kind):
-        names = ", ".join(member.value for member in kind)
-        raise InvalidValue(f"{option} is one of {names}; not {value!r}")
+def as_member(option: str, value: Any, kind: type[E]) -> E:
+    """*value*, a member of *kind* or the text of one, as member.
+
+    Raises:
+        InvalidValue: it is neither.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        raise _no_member(option, value, kind) from None
+
+
+def _no_member(option: str, value: object, kind: type[Overlap] | type[Misfire]) -> InvalidValue:
+    names = ", ".join(member.value for member in kind)
+    return InvalidValue(f"{option} is one of {names}; not {value!r}")
+
+
+def as_utc(option: str, moment: Any) -> datetime | None:
+    """*moment*, an aware datetime or ``None``, in UTC.
+
+    Raises:
+        InvalidValue: it is something else, or no time in UTC.
+    """
+    if moment is None:
+        return None
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise InvalidValue(f"{option} is a datetime with a time zone, not {moment!r}")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidValue(f"{option} {moment.isoformat()} is no time in UTC") from None

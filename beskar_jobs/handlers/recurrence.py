@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar, get_origin, is_typeddict
 from weakref import WeakSet
 
@@ -32,7 +32,6 @@ from beskar_jobs.wire.values import dump_value
 ATTRIBUTE: Final = "__recurring_jobs__"
 
 H = TypeVar("H", bound=HandlerBase[Any, Any])
-E = TypeVar("E", Overlap, Misfire)
 
 _homeless: WeakSet[type] = WeakSet()
 """Classes with ``@recurring`` that no ``@job_handler`` has made handlers, so far."""
@@ -142,20 +141,25 @@ def recurring(
         problem = None if name is None else name_problem(name)
         if problem is not None:
             raise rules.JOBGEN027.error(handler=handler, name=repr(name), problem=problem)
-        template = RecurringDefinition(
-            name=name or "",
-            job_type="",
-            queue="",
-            arguments=b"",
-            schedule=schedule,
-            time_zone=time_zone,
-            overlap=_member(handler, "overlap", overlap, Overlap),
-            misfire=_member(handler, "misfire", misfire, Misfire),
-            misfire_limit=misfire_limit,
-            start=_utc(handler, "start", start),
-            end=_utc(handler, "end", end),
-            jitter=jitter.total_seconds() if isinstance(jitter, timedelta) else jitter,
-        )
+        from beskar_jobs.cron.timetable import as_member, as_utc  # noqa: PLC0415  # most handlers need no cron
+
+        try:
+            template = RecurringDefinition(
+                name=name or "",
+                job_type="",
+                queue="",
+                arguments=b"",
+                schedule=schedule,
+                time_zone=time_zone,
+                overlap=as_member("overlap", overlap, Overlap),
+                misfire=as_member("misfire", misfire, Misfire),
+                misfire_limit=misfire_limit,
+                start=as_utc("start", start),
+                end=as_utc("end", end),
+                jitter=jitter.total_seconds() if isinstance(jitter, timedelta) else jitter,
+            )
+        except InvalidValue as refused:
+            raise rules.JOBGEN028.error(handler=handler, problem=str(refused)) from None
         _check(handler, template)
         # The one that is written last comes first, as decorators are applied; in the list they are as written.
         known: tuple[RecurringDeclaration, ...] = cls.__dict__.get(ATTRIBUTE, ())
@@ -186,28 +190,6 @@ def _check(handler: str, template: RecurringDefinition) -> None:
         check_definition(named)
     except InvalidValue as problem:
         raise rules.JOBGEN028.error(handler=handler, problem=str(problem)) from None
-
-
-def _member(handler: str, option: str, value: Any, kind: type[E]) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        names = ", ".join(member.value for member in kind)
-        problem = f"{option} is one of {names}; not {value!r}"
-        raise rules.JOBGEN028.error(handler=handler, problem=problem) from None
-
-
-def _utc(handler: str, option: str, moment: datetime | None) -> datetime | None:
-    if moment is None:
-        return None
-    if not isinstance(moment, datetime) or moment.tzinfo is None:
-        problem = f"{option} is a datetime with a time zone, not {moment!r}"
-        raise rules.JOBGEN028.error(handler=handler, problem=problem)
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        problem = f"{option} {moment.isoformat()} is no time in UTC"
-        raise rules.JOBGEN028.error(handler=handler, problem=problem) from None
 
 
 def declarations_of(handler: HandlerDefinition) -> tuple[RecurringDeclaration, ...]:
