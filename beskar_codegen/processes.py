@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Final
+
+_MOST: Final = 8
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
+
+
+def usable_processes() -> int:
+    """How many processes work may be shared out among."""
+    return min(os.cpu_count() or 1, _MOST)
 
 
 def process_pool(processes: int) -> ProcessPoolExecutor:

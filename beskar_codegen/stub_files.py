@@ -18,7 +18,7 @@ from beskar_codegen.cache import digest
 from beskar_codegen.emit import emit_stub
 from beskar_codegen.model import Diagnostic, GeneratedJobHandlerModel, ProjectModel
 from beskar_codegen.plan import PlanSettings, plan_stub, stub_modules
-from beskar_codegen.processes import process_pool
+from beskar_codegen.processes import process_pool, usable_processes
 from beskar_codegen.read.modules import nested_too_deeply
 from beskar_codegen.read.surfacing import read_surface
 from beskar_codegen.read.syntax import parse_source
@@ -101,7 +101,7 @@ def _package_path(package: str, modules: Mapping[str, str]) -> str:
 
 
 def _made(tasks: list[StubTask]) -> list[tuple[str, str] | Diagnostic]:
-    processes = min(os.cpu_count() or 1, 8)
+    processes = usable_processes()
     if len(tasks) < PARALLEL_FROM or processes == 1:
         return [make_stub(task) for task in tasks]
     with process_pool(processes) as pool:

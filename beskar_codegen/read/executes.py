@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from beskar_codegen.model import ExecuteModel, TypeExpression
 from beskar_codegen.read.bases import BaseReader
 from beskar_codegen.read.modules import ClassSite
-from beskar_codegen.read.syntax import FUNCTIONS, Function, dotted_name
+from beskar_codegen.read.syntax import FUNCTIONS, Function, dotted_name, is_generator
 from beskar_codegen.read.types import TypeReader
 
 _NO_METHODS = {"staticmethod", "classmethod", "property", "cached_property"}
 _HARMLESS = {"override", "final", "no_type_check"}
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)
 
 
 class ExecuteReader:
@@ -62,7 +61,7 @@ class ExecuteReader:
             is_method=not _NO_METHODS.intersection(decorators),
             is_known=all(each in _NO_METHODS | _HARMLESS | {"abstractmethod"} for each in decorators),
             is_abstract="abstractmethod" in decorators,
-            is_generator=_is_generator(site, node),
+            is_generator=_yields(site, node),
             takes_context=_takes_context(params),
             text=", ".join(_parameters(site, params)),
         )
@@ -108,15 +107,6 @@ def _takes_context(params: ast.arguments) -> bool:
     return required <= 2 and (params.vararg is not None or positional >= 2)
 
 
-def _is_generator(site: ClassSite, node: Function) -> bool:
-    """Whether it yields; what yields in a function within does not count."""
-    if not any("yield" in line for line in site.module.positions.lines[node.lineno - 1 : node.end_lineno]):
-        return False
-    pending: list[ast.AST] = [*node.body]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(each, _SCOPES):
-            pending.extend(ast.iter_child_nodes(each))
-    return False
+def _yields(site: ClassSite, node: Function) -> bool:
+    lines = site.module.positions.lines[node.lineno - 1 : node.end_lineno]
+    return any("yield" in line for line in lines) and is_generator(node)  # most bodies need not be gone through

@@ -22,7 +22,7 @@ from typing import Final
 import attrs
 
 from beskar_codegen.model import DeclaredType, Diagnostic, SourceModule
-from beskar_codegen.processes import process_pool
+from beskar_codegen.processes import process_pool, usable_processes
 from beskar_codegen.read.classes import DeclarationReader
 from beskar_codegen.read.discovery import SourceFile, import_roots, missing_entries, module_name, source_files
 from beskar_codegen.read.handlers import HandlerReader, spellings
@@ -35,7 +35,6 @@ from beskar_codegen.read.types import TypeReader
 PARALLEL_FROM: Final = 100
 """Files to be read from which on several processes do it. Below, one process alone is done within a second, and sooner
 than two: they have to be started, what they find comes back as bytes, and each of them reads what both need."""
-_MAX_PROCESSES: Final = 8
 
 
 @attrs.frozen
@@ -215,7 +214,7 @@ class _ProjectReader:
     def _read(self, files: Sequence[SourceFile]) -> dict[str, SourceModule]:
         """The modules of *files* by path, and summaries of those that were looked at on the way."""
         names = self._reader.names
-        processes = min(os.cpu_count() or 1, _MAX_PROCESSES)
+        processes = usable_processes()
         if len(files) < PARALLEL_FROM or processes == 1:
             return _read_share(self._reader, files)
         # Neighbours often use the same types: so shares are runs of files, a few for each process.

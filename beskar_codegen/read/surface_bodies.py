@@ -11,7 +11,7 @@ from typing import Final
 
 from beskar_codegen.read.surface import VariableSurface
 from beskar_codegen.read.surface_values import is_none, last_name, type_of
-from beskar_codegen.read.syntax import DEFINITIONS, Function
+from beskar_codegen.read.syntax import DEFINITIONS, Function, is_generator
 
 _SCOPES: Final = frozenset({*DEFINITIONS, ast.Lambda})
 _BLOCKS: Final = ("body", "handlers", "cases", "orelse", "finalbody")
@@ -55,18 +55,6 @@ def self_variables(method: Function) -> Iterator[VariableSurface]:
                             pass
             case _:
                 pass
-
-
-def is_generator(function: Function) -> bool:
-    """Whether it yields."""
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
-        if type(node) not in _SCOPES:
-            pending.extend(ast.iter_child_nodes(node))
-    return False
 
 
 def gives_back(function: Function) -> bool:

@@ -22,7 +22,7 @@ from beskar_codegen.read.surface import (
     TypeSurface,
     VariableSurface,
 )
-from beskar_codegen.read.surface_bodies import gives_back, is_generator, self_variables
+from beskar_codegen.read.surface_bodies import gives_back, self_variables
 from beskar_codegen.read.surface_values import (
     ELLIPSIS,
     INCOMPLETE,
@@ -36,7 +36,7 @@ from beskar_codegen.read.surface_values import (
     short,
     type_of,
 )
-from beskar_codegen.read.syntax import FUNCTIONS, Function, type_parameters, type_statement
+from beskar_codegen.read.syntax import FUNCTIONS, Function, is_generator, type_parameters, type_statement
 
 _CHECKED_BY_CHECKERS: Final = ("sys.version_info", "sys.platform")
 _FIELD_MAKERS: Final = frozenset({"field", "ib", "attrib", "Factory"})

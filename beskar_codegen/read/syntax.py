@@ -29,6 +29,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS: Final = (ast.ClassDef, *FUNCTIONS)
+_SCOPES: Final = (*DEFINITIONS, ast.Lambda)
 
 _NOTED: Final = "beskar_type_parameters"
 
@@ -146,6 +147,18 @@ def type_statement(node: ast.stmt) -> TypeStatement | None:
 
 def _native(node: Any) -> tuple[TypeParameter, ...]:
     return tuple(TypeParameter(each.name, ast.unparse(each)) for each in getattr(node, "type_params", ()))
+
+
+def is_generator(function: Function) -> bool:
+    """Whether it yields; what yields in a function or class within does not count."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, _SCOPES):
+            pending.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def dotted_name(node: ast.AST | None) -> str | None:
