@@ -165,10 +165,9 @@ class Commands:
             return [] if entry is None else [entry]
         page: list[RecurringJob] = []
         size = 0
-        for name in recurring.names():
+        for name in recurring.names_after(command.after):
             entry = recurring.get(name)
-            if name <= command.after or entry is None:
-                continue
+            assert entry is not None  # no turn of the loop lies between
             size += len(entry.definition.arguments)
             if page and (size > LIST_BYTES or len(page) >= command.limit):
                 break

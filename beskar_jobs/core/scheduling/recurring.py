@@ -265,8 +265,9 @@ class Recurring:
         entry = self._entries.get(name)
         return None if entry is None else entry.job
 
-    def names(self) -> list[str]:
-        return sorted(self._entries)
+    def names_after(self, name: str) -> list[str]:
+        """The names beyond *name*, in order."""
+        return sorted(each for each in self._entries if each > name)
 
     def upsert(self, definition: RecurringDefinition, pause: bool | None, reply: Reply | None, now: Now) -> None:
         """Add the entry, or change it.
