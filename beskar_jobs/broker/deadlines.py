@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from functools import total_ordering
 from itertools import count
 
 Check = Callable[[float], float | None]
@@ -20,9 +19,8 @@ _MANY = 64
 """Dropped deadlines up to which the heap is left as it is."""
 
 
-@total_ordering
 class Deadline:
-    """One entry; *check* is ``None`` once it is dropped."""
+    """One entry, in order of its time; *check* is ``None`` once it is dropped."""
 
     __slots__ = ("at", "check", "number")
 
@@ -30,12 +28,6 @@ class Deadline:
         self.at = at
         self.number = number
         self.check: Check | None = check
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __lt__(self, other: Deadline) -> bool:
         return (self.at, self.number) < (other.at, other.number)
