@@ -47,7 +47,15 @@ class Dialed:
         self._writer.transport.abort()
 
     def send(self, packet: mqtt5.Packet) -> None:
-        self._writer.write(packet.write())
+        self.write(packet.write())
+
+    def write(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def answer(self, packet: mqtt5.Packet) -> mqtt5.Packet:
+        """Send *packet*; whatever comes next."""
+        self.send(packet)
+        return await self.any()
 
     async def ask(self, packet: mqtt5.Packet, kind: type[P]) -> P:
         """Send *packet*; the answer, which is a *kind*."""

@@ -15,9 +15,8 @@ from beskar_jobs.broker import EmbeddedBroker
 from beskar_jobs.broker.access import ROLES, AccessRules, Identity, as_mosquitto, as_toml, covers, load_roles
 from beskar_jobs.broker.accounts import PasswordCheck, hash_password, load_accounts, make_account
 from beskar_jobs.model.errors import InvalidValue
+from tests.broker.dialing import BOUND, Dialed
 from tests.e2e.jobs import Number, Product, SquareHandler
-
-BOUND = 30.0
 
 
 @pytest.fixture
@@ -34,36 +33,9 @@ async def broker(tmp_path: Path) -> AsyncIterator[EmbeddedBroker]:
         yield broker
 
 
-class Raw:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self.writer, self._data = reader, writer, b""
-
-    @classmethod
-    async def dial(cls, broker: EmbeddedBroker) -> Raw:
-        return cls(*await asyncio.open_connection("127.0.0.1", broker.port))
-
-    async def ask(self, packet: mqtt5.Packet) -> mqtt5.Packet:
-        self.writer.write(packet.write())
-        return await self.next()
-
-    async def next(self) -> mqtt5.Packet:
-        async with asyncio.timeout(BOUND):
-            while True:
-                try:
-                    packet, used = mqtt5.read(memoryview(self._data))
-                except IndexError:
-                    more = await self._reader.read(65_536)
-                    if not more:
-                        raise EOFError from None
-                    self._data += more
-                else:
-                    self._data = self._data[used:]
-                    return packet
-
-
-async def connect(broker: EmbeddedBroker, packet: ConnectPacket) -> tuple[Raw, int]:
-    raw = await Raw.dial(broker)
-    answer = await raw.ask(packet)
+async def connect(broker: EmbeddedBroker, packet: ConnectPacket) -> tuple[Dialed, int]:
+    raw = await Dialed.dial(broker.port)
+    answer = await raw.answer(packet)
     assert isinstance(answer, mqtt5.ConnAckPacket)
     return raw, int(answer.reason_code)
 
@@ -79,76 +51,76 @@ async def test_who_has_no_account_is_told_so_and_shown_out(
     assert got == code
     if code:
         with pytest.raises((EOFError, ConnectionError)):
-            await raw.next()
-    raw.writer.transport.abort()
+            await raw.any()
+    raw.drop()
 
 
 async def test_what_comes_right_behind_connect_waits_for_the_verdict(broker: EmbeddedBroker) -> None:
     for password, let_in in ((b"r", True), (b"x", False)):
-        raw = await Raw.dial(broker)
+        raw = await Dialed.dial(broker.port)
         connecting = ConnectPacket("c", username="root", password=password).write()
         publish = PublishPacket("x", b"1", qos=QoS.AT_LEAST_ONCE, packet_id=1).write()
         for byte in connecting:
-            raw.writer.write(bytes((byte,)))
-        raw.writer.write(publish)
-        answer = await raw.next()
+            raw.write(bytes((byte,)))
+        raw.write(publish)
+        answer = await raw.any()
         assert isinstance(answer, mqtt5.ConnAckPacket)
         assert (answer.reason_code == 0) == let_in
         if let_in:
-            assert isinstance(await raw.next(), mqtt5.PubAckPacket)
-        raw.writer.transport.abort()
+            assert isinstance(await raw.any(), mqtt5.PubAckPacket)
+        raw.drop()
 
 
 @pytest.mark.parametrize("first", [b"\x11", b"\x30", b"\x00", b"\xe0"])
 async def test_nothing_but_connect_opens_the_gate(broker: EmbeddedBroker, first: bytes) -> None:
-    raw = await Raw.dial(broker)
-    raw.writer.write(first + ConnectPacket("c").write()[1:] + PublishPacket("x", b"1").write())
+    raw = await Dialed.dial(broker.port)
+    raw.write(first + ConnectPacket("c").write()[1:] + PublishPacket("x", b"1").write())
     with pytest.raises((EOFError, ConnectionError)):
-        await raw.next()
-    raw.writer.transport.abort()
+        await raw.any()
+    raw.drop()
 
 
 async def test_a_denied_publish_is_answered_and_the_connection_goes_on(broker: EmbeddedBroker) -> None:
     raw, _ = await connect(broker, ConnectPacket("client-ann", username="ann", password=b"a"))
     for topic, code in (("jobs/status/j1", 0x87), ("jobs/commands/query", 0x10)):
-        answer = await raw.ask(PublishPacket(topic, b"1", qos=QoS.AT_LEAST_ONCE, packet_id=7))
+        answer = await raw.answer(PublishPacket(topic, b"1", qos=QoS.AT_LEAST_ONCE, packet_id=7))
         assert isinstance(answer, mqtt5.PubAckPacket)
         assert (answer.packet_id, int(answer.reason_code)) == (7, code)
-    refused = await raw.ask(PublishPacket("jobs/status/j1", b"1", qos=QoS.EXACTLY_ONCE, packet_id=8))
+    refused = await raw.answer(PublishPacket("jobs/status/j1", b"1", qos=QoS.EXACTLY_ONCE, packet_id=8))
     assert isinstance(refused, mqtt5.PubRecPacket)
     assert int(refused.reason_code) == 0x87
-    raw.writer.transport.abort()
+    raw.drop()
 
 
 async def test_a_topic_alias_is_no_way_around_the_rights(broker: EmbeddedBroker) -> None:
     raw, _ = await connect(broker, ConnectPacket("client-ann", username="ann", password=b"a"))
     for topic in ("jobs/status/j1", ""):
         packet = PublishPacket(topic, b"1", qos=QoS.AT_LEAST_ONCE, packet_id=7, topic_alias=1)
-        answer = await raw.ask(packet)
+        answer = await raw.answer(packet)
         assert isinstance(answer, mqtt5.PubAckPacket)
         assert int(answer.reason_code) == 0x87
-    raw.writer.transport.abort()
+    raw.drop()
 
 
 async def test_a_topic_that_is_no_text_ends_the_connection(broker: EmbeddedBroker) -> None:
     raw, _ = await connect(broker, ConnectPacket("client-ann", username="ann", password=b"a"))
-    raw.writer.write(PublishPacket("jobs/commands/query", b"1").write().replace(b"query", b"\xff\xfe\xff\xfe\xff"))
-    farewell = await raw.next()
+    raw.write(PublishPacket("jobs/commands/query", b"1").write().replace(b"query", b"\xff\xfe\xff\xfe\xff"))
+    farewell = await raw.any()
     assert isinstance(farewell, mqtt5.DisconnectPacket)
     assert int(farewell.reason_code) == 0x81
-    raw.writer.transport.abort()
+    raw.drop()
 
 
 async def test_a_denied_filter_does_not_cost_the_others_of_its_subscribe(broker: EmbeddedBroker) -> None:
     raw, _ = await connect(broker, ConnectPacket("client-ann", username="ann", password=b"a"))
     wanted = ["#", "jobs/clients/ann/replies", "jobs/clients/bob/replies", "jobs/status/+", "$share/g/#", "$SYS/#"]
-    answer = await raw.ask(SubscribePacket(3, [TopicFilter(text) for text in wanted]))
+    answer = await raw.answer(SubscribePacket(3, [TopicFilter(text) for text in wanted]))
     assert isinstance(answer, mqtt5.SubAckPacket)
     assert [int(code) for code in answer.reason_codes] == [0x87, 2, 0x87, 2, 0x87, 0x87]
-    denied = await raw.ask(SubscribePacket(4, [TopicFilter("#")]))
+    denied = await raw.answer(SubscribePacket(4, [TopicFilter("#")]))
     assert isinstance(denied, mqtt5.SubAckPacket)
     assert [int(code) for code in denied.reason_codes] == [0x87]
-    raw.writer.transport.abort()
+    raw.drop()
 
 
 async def test_a_will_for_a_topic_of_others_is_refused_with_its_client(broker: EmbeddedBroker) -> None:
@@ -156,7 +128,7 @@ async def test_a_will_for_a_topic_of_others_is_refused_with_its_client(broker: E
         packet = ConnectPacket("worker-w1", username="wim", password=b"w", will=Will(topic, payload=b""))
         raw, got = await connect(broker, packet)
         assert got == code
-        raw.writer.transport.abort()
+        raw.drop()
 
 
 async def test_nobody_takes_over_the_session_of_another_user(broker: EmbeddedBroker) -> None:
@@ -164,10 +136,10 @@ async def test_nobody_takes_over_the_session_of_another_user(broker: EmbeddedBro
     assert code == 0
     theirs, code = await connect(broker, ConnectPacket("client-x", username="wim", password=b"w"))
     assert code == 0x87
-    answer = await mine.ask(PublishPacket("jobs/commands/query", b"1", qos=QoS.AT_LEAST_ONCE, packet_id=1))
+    answer = await mine.answer(PublishPacket("jobs/commands/query", b"1", qos=QoS.AT_LEAST_ONCE, packet_id=1))
     assert isinstance(answer, mqtt5.PubAckPacket)
     for raw in (mine, theirs):
-        raw.writer.transport.abort()
+        raw.drop()
 
 
 async def test_the_roles_suffice_for_the_engine(broker: EmbeddedBroker) -> None:
